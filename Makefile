@@ -37,7 +37,7 @@ PYTEST = $(BIN)/python -m pytest -q -rfE -n $$($(BIN)/python -c "import os; prin
 ON_SERVICES = env TESTS_ON=services $(PYTEST)
 # Beside each other they need fewer: each process collects the tests or starts servers.
 BESIDE_OTHERS := -n 2
-DATABASE_TESTS := tests/agents tests/alerts tests/audit tests/budgets tests/caches tests/dashboard tests/model_limits tests/people tests/problems tests/review tests/workflows tests/chat tests/library tests/learning tests/upgrades tests/scaled
+DATABASE_TESTS := tests/access/audit tests/accounts tests/catalog tests/chat tests/console tests/db tests/insight tests/knowledge tests/management tests/memory tests/metering tests/review tests/runs tests/scaled tests/upgrades tests/web
 # Every test process imports all the files it is given, so name only those that have such a test.
 # An upgrade takes half a minute, so `make test` makes it on SQLite only.
 BOTH_DATABASES = $(filter-out tests/upgrades/%,$(shell grep -rlE --include='test_*.py' 'mark\.both_databases' $(DATABASE_TESTS)))

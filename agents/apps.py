@@ -19,20 +19,21 @@ class AgentsConfig(AppConfig):
         except ValueError as error:
             raise ImproperlyConfigured(error) from error
         # These need the models, which are only loaded now.
-        from agents import caches, runs
+        from agents import runs
         from agents.access.audit import signals
-        from agents.budgets import starts
         from agents.catalog.mcp_servers.configuration import sandbox_policy
         from agents.db import jobs
-        from agents.files import store
         from agents.knowledge import ingestion
-        from agents.learning import background  # noqa: F401  (has periodic jobs)
-        from agents.library import deletion  # noqa: F401  (has periodic jobs)
-        from agents.media import reader, video
+        from agents.knowledge.files import store
+        from agents.knowledge.media import reader, video
+        from agents.memory import learning  # noqa: F401  (has periodic jobs)
+        from agents.metering import caches
+        from agents.metering.budgets import starts
         from agents.models import Run
         from agents.runs import pubsub
         from agents.tools import sandbox
-        from agents.workflows import schedules  # noqa: F401  (has periodic jobs)
+        from agents.web.library import deletion  # noqa: F401  (registers what can be restored)
+        from agents.web.workflows import schedules  # noqa: F401  (has periodic jobs)
 
         sandbox.hide(sandbox_policy().hidden)
         jobs.register(ingestion.leases.KIND, ingestion.process_claimed)
@@ -46,10 +47,10 @@ class AgentsConfig(AppConfig):
         pre_delete.connect(starts.keep_usage_of_run, sender=Run)
         post_delete.connect(starts.forget_user, sender=settings.AUTH_USER_MODEL)
         if settings.ENVIRONMENT.exports_events:
-            from agents.observability import telemetry
+            from agents.runs.observability import telemetry
 
             telemetry.start(settings.ENVIRONMENT)
         if settings.METRICS:
-            from agents.observability import metrics
+            from agents.runs.observability import metrics
 
             metrics.start()

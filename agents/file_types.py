@@ -101,7 +101,16 @@ def sniff(file: BinaryIO) -> str:
     """Return the type of an open file by its bytes, and rewind it."""
     file.seek(0)
     head = file.read(HEAD_BYTES)
-    mime_type = _zip_type(file) if head.startswith(b"PK\x03\x04") else _type_of(head)
+    if head.startswith(b"PK\x03\x04"):
+        mime_type = _zip_type(file)
+    else:  # the looser the rule, the later
+        mime_type = (
+            _by_signature(head) or _marked_text(head) or detect_type(head) or _media_type(head)
+        )
+        if not mime_type and head[257:262] == b"ustar":
+            mime_type = TAR
+        elif not mime_type and b"%PDF-" in head[:1_024]:
+            mime_type = PDF  # scanners and mail gateways put bytes before the header
     file.seek(0)
     return mime_type or (TEXT if _is_text(head) else OTHER)
 
@@ -135,17 +144,6 @@ def detect_type(data: bytes) -> str:
     # An MPEG frame starts with 11 set bits and its layer, which is never 0.
     is_frame = len(head) > 2 and head[0] == 0xFF and head[1] & 0xE6 in {0xE2, 0xE4, 0xE6}
     return "audio/mpeg" if head.startswith(b"ID3") or is_frame else ""
-
-
-def _type_of(head: bytes) -> str:
-    """Return the type by what the file begins with; the looser the rule, the later."""
-    mime_type = (
-        _by_signature(head) or _marked_text(head) or detect_type(head) or _media_type(head)
-    )
-    if not mime_type and head[257:262] == b"ustar":
-        return TAR
-    # Scanners and mail gateways put bytes before the header.
-    return mime_type or (PDF if b"%PDF-" in head[:1_024] else "")
 
 
 def _by_signature(head: bytes) -> str:
@@ -184,8 +182,10 @@ def _zip_type(file: BinaryIO) -> str:
         return EPUB
     if "[Content_Types].xml" not in names:
         return ZIP
-    folders = ZIP_FOLDERS.items()
-    return next((type for start, type in folders if _has_folder(names, start)), ZIP)
+    for folder, mime_type in ZIP_FOLDERS.items():
+        if any(name.startswith(folder) for name in names):
+            return mime_type
+    return ZIP
 
 
 def _directory_bytes(file: BinaryIO) -> int:
@@ -208,10 +208,6 @@ def _directory_bytes(file: BinaryIO) -> int:
         record = file.read(56).ljust(56, b"\0")
         length = max(length, struct.unpack_from("<Q", record, 40)[0])
     return length
-
-
-def _has_folder(names: set[str], start: str) -> bool:
-    return any(name.startswith(start) for name in names)
 
 
 def _marked_text(head: bytes) -> str:

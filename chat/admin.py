@@ -1,3 +1,5 @@
+"""Chats, messages and members in the admin console."""
+
 from typing import Any
 
 from django.contrib import admin
@@ -6,10 +8,10 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from agents.access import audit, masking
-from agents.console.deletion import CascadeDeleteAdmin, DeletionContents
-from agents.console.read_only import ReadOnlyAdmin
-from agents.console.runs import RecordAdmin, count_rows, stop_all
-from agents.console.runs import visible_row as visible_run
+from agents.console.activity.deletion import CascadeDeleteAdmin, DeletionContents
+from agents.console.activity.runs import RecordAdmin, count_rows, stop_all
+from agents.console.activity.runs import visible_row as visible_run
+from agents.console.admin_classes.read_only import ReadOnlyAdmin
 from agents.models import Run
 from agents.models.types import AnyUser
 from chat.messages import queue
@@ -24,7 +26,13 @@ class PersonalTextAdmin(RecordAdmin):
     """Texts that users wrote. Those of others are masked, and viewing them is audited."""
 
     def visible_row(self, row: Any, user: AnyUser) -> Any:
-        return row if _owner_id(row) == user.pk else _mask_row(row, user)
+        if _owner_id(row) == user.pk:
+            return row
+        masked = masking.mask_row(row)
+        if isinstance(masked, Message):  # and the rows displayed with it
+            masked.session = masking.mask_row(masked.session)
+            masked.run = masked.run and visible_run(masked.run, user)
+        return masked
 
     def look(self, row: Any, user: AnyUser) -> None:
         if _owner_id(row) != user.pk:
@@ -89,12 +97,3 @@ class InvitationAdmin(ReadOnlyAdmin):
 
 def _owner_id(row: ChatSession | Message) -> int:
     return row.author_id if isinstance(row, Message) else row.user_id
-
-
-def _mask_row(row: ChatSession | Message, user: AnyUser) -> ChatSession | Message:
-    """Mask a row and the rows displayed with it."""
-    masked = masking.mask_row(row)
-    if isinstance(masked, Message):
-        masked.session = masking.mask_row(masked.session)
-        masked.run = masked.run and visible_run(masked.run, user)
-    return masked

@@ -9,24 +9,26 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from agents.budgets import recorded
-        from agents.dashboard import facts
         from agents.db.jobs import register as register_job
-        from agents.files import store
-        from agents.review import turns
+        from agents.knowledge.files import store
+        from agents.metering.budgets import recorded
+        from agents.metering.figures import facts
+        from agents.review.run_details import turns
         from chat import messages
         from chat.attachments import binding, reading
-        from chat.imports import jobs
         from chat.live import run_news
         from chat.models import Attachment, ChatSession, Message
         from chat.people_data import retention  # noqa: F401  (has periodic jobs)
+        from chat.prompts import deleted_prompts  # noqa: F401  (registers what can be restored)
         from chat.sessions import (
             branches,
             deletion,
+            message_deletion,  # noqa: F401  (registers what can be restored)
             temporary,  # noqa: F401  (has periodic jobs)
             titles,
             usage,
         )
+        from chat.transfer.imports import jobs
 
         turns.register(branches.run_tree)
         facts.regenerations.append(branches.regenerated_runs)

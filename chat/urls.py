@@ -1,9 +1,8 @@
+"""The URLs of chats, messages, projects, prompts, imports and exports."""
+
 from django.urls import path
 
 from chat import views
-from chat.exports import export_pages
-from chat.imports import import_pages
-from chat.listing import list_pages, palette
 from chat.live import run_news
 from chat.messages import (
     choice_pages,
@@ -15,7 +14,10 @@ from chat.messages import (
 from chat.people_data import account_pages
 from chat.projects import project_pages
 from chat.prompts import prompt_pages
+from chat.sessions.listing import list_pages, palette
 from chat.sharing import member_pages, people_suggestions, public_pages
+from chat.transfer.exports import export_pages
+from chat.transfer.imports import import_pages
 
 app_name = "chat"
 urlpatterns = [
@@ -89,7 +91,6 @@ urlpatterns = [
     path("prompts/new/", prompt_pages.create, name="new_prompt"),
     path("prompts/new/from-text/", prompt_pages.create_from_text, name="prompt_from_text"),
     path("prompts/completions/", prompt_pages.completions, name="prompt_completions"),
-    path("prompts/restore/", prompt_pages.restore, name="restore_prompt"),
     path("prompts/<int:pk>/", prompt_pages.edit, name="edit_prompt"),
     path("prompts/<int:pk>/parts/", prompt_pages.parts, name="prompt_parts"),
     path("prompts/<int:pk>/duplicate/", prompt_pages.duplicate, name="duplicate_prompt"),

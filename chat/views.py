@@ -1,3 +1,5 @@
+"""The page of a chat, and what its forms do without JavaScript."""
+
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,17 +15,17 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import runs
 from agents.access.requests import UserRequest
 from agents.db import database
+from agents.db.installation import configured
 from agents.db.sanitize import parse_id
-from agents.installation import configured
 from agents.models import AgentStep, Project, Workflow
-from agents.web.presentation.formatting import MAX_SHOWN_CHARS
+from agents.models.sentence_fields import first_chars
+from agents.web.presentation.formats.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.web.sandbox import allow_frames
-from agents.workflows import start as workflow_start
+from agents.web.workflows import start as workflow_start
 from chat import attachments, fragments, messages
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
-from chat.listing import list_pages
 from chat.live.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 from chat.messages import (
     choice_pages,
@@ -32,8 +34,10 @@ from chat.messages import (
     queue_actions,
     session_status,
 )
+from chat.messages.run_factory import project_for
 from chat.models import ChatSession, Filing, Message
 from chat.sessions import branches, deletion, rights, session_state, temporary, titles
+from chat.sessions.listing import list_pages
 
 
 @require_GET
@@ -54,25 +58,16 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(chats, pk=pk)
     if chat.is_temporary:
         temporary.touch(chat)
-    before = request.GET.get("before", "")
-    after = request.GET.get("after", "")
-    linked = _linked_message(request, chat)
-    conversation = _conversation_context(request, chat, before, after, linked)
-    context = {
-        "session": chat,
-        "linked": linked,
-        "is_archived": vars(chat)["archived"],
-    } | conversation
-    if request.htmx and before:
+    # The message that a link leads to, by its own number or its run's.
+    if (run := parse_id(request.GET.get("run", ""))) is not None:
+        linked = chat.messages.filter(run=run).values_list("pk", flat=True).first()
+    else:
+        linked = parse_id(request.GET.get("leaf") or request.GET.get("message") or "")
+    context = {"session": chat, "linked": linked, "is_archived": vars(chat)["archived"]}
+    context |= _conversation_context(request, chat, linked)
+    if request.htmx and request.GET.get("before"):
         return render(request, "chat/session.html#earlier", context)
     return render(request, "chat/session.html", _page_context(request, chat) | context)
-
-
-def _linked_message(request: UserRequest, chat: ChatSession) -> int | None:
-    """Return the message that a link leads to, by its own number or its run's."""
-    if (run := parse_id(request.GET.get("run", ""))) is not None:
-        return chat.messages.filter(run=run).values_list("pk", flat=True).first()
-    return parse_id(request.GET.get("leaf") or request.GET.get("message") or "")
 
 
 @require_POST
@@ -154,12 +149,8 @@ def rename(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
     titles.rename(chat, request.POST.get("title", ""))
     deletion.announce(deletion.watchers(chat))
-    return _after_change(request, redirect("chat:session", pk))
-
-
-def _after_change(request: UserRequest, otherwise: HttpResponse) -> HttpResponse:
     if not request.htmx:
-        return otherwise
+        return redirect("chat:session", pk)
     context = list_pages.list_context(request, request.user)
     return render(request, "chat/listing/_sessions.html#sessions", context)
 
@@ -174,12 +165,14 @@ def _workflow_command(request: UserRequest, user: User, pk: int) -> str:
 
 
 async def _submit(request: UserRequest, chat: ChatSession | None, user: User) -> Message:
-    text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
-    client_id = request.POST.get("client_id") or uuid4().hex
     is_temporary = chat is None and "temporary" in request.POST
     project = parse_id(request.POST.get("project", "")) if chat is None else None
     return await messages.submit(
-        *(chat, user, text, client_id, agent),
+        chat,
+        user,
+        request.POST.get("text", ""),
+        request.POST.get("client_id") or uuid4().hex,
+        request.POST.get("agent", ""),
         options=request.POST,
         files=attachments.parse_ids(request.POST.get("files")),
         is_temporary=is_temporary and project is None,
@@ -202,13 +195,11 @@ def _render_rejected(
     return response
 
 
-def _render_page(request: UserRequest, chat: ChatSession | None, **more: Any) -> HttpResponse:
-    context = (
-        _page_context(request, chat)
-        | (_conversation_context(request, chat) if chat else {})
-        | more
-    )
-    return render(request, "chat/session.html", context)
+def _render_page(request: UserRequest, chat: ChatSession | None, **values: Any) -> HttpResponse:
+    context = _page_context(request, chat)
+    if chat is not None:
+        context |= _conversation_context(request, chat)
+    return render(request, "chat/session.html", context | values)
 
 
 def _page_context(
@@ -222,7 +213,7 @@ def _page_context(
         | picker
         | limit_notes.note_context(request.user, picker["chosen"])
         | {
-            "project": project if chat is None else _project_of(chat, request.user),
+            "project": project if chat is None else project_for(chat, request.user),
             "session": chat,
             "messages": [],  # of a chat; otherwise Django's pending messages of the console
             "max_message": messages.MAX_MESSAGE_BYTES,
@@ -241,24 +232,14 @@ def _requested_project(request: UserRequest, value: str) -> Project | None:
     return projects.filter(pk=pk).first()
 
 
-def _project_of(chat: ChatSession, user: User) -> Project | None:
-    """Return the chat's project if this user is a member of it."""
-    if chat.project_id is None:
-        return None
-    return Project.objects.for_user(user).filter(pk=chat.project_id).first()
-
-
 def _conversation_context(
-    request: UserRequest,
-    chat: ChatSession,
-    before: str = "",
-    after: str = "",
-    linked: int | None = None,
+    request: UserRequest, chat: ChatSession, linked: int | None = None
 ) -> dict[str, Any]:
     """Return the last messages, or those before one; `earlier` says if there are more.
 
-    With `after`, only those that a page missed. With `linked`, those of this message's branch;
-    the page's connection makes it the one that the user sees, because reading saves nothing.
+    With `?after=`, only those that a page missed. With `linked`, those of this message's
+    branch; the page's connection makes it the one that the user sees, because reading saves
+    nothing.
     """
     is_discussed = rights.has_members(chat)
     user = request.user
@@ -266,9 +247,9 @@ def _conversation_context(
     tree = branches.read(chat.pk)
     path = tree.path(branches.linked_leaf(tree, chat.pk, user.pk, linked))
     forks = branches.forks(tree, path)
-    if (first := parse_id(before)) is not None:
+    if (first := parse_id(request.GET.get("before"))) is not None:
         path = [pk for pk in path if pk < first]
-    if (last := parse_id(after)) is not None:
+    if (last := parse_id(request.GET.get("after"))) is not None:
         path = [pk for pk in path if pk > last]
     rows = _load_messages(chat, is_discussed).filter(pk__in=path[-MAX_MESSAGES - 1 :])
     newest = list(rows.order_by("-pk"))
@@ -277,9 +258,13 @@ def _conversation_context(
     for message in newest[:MAX_MESSAGES]:
         message.session = chat
         options = {"may_write": may_write, "is_discussed": is_discussed}
-        view = MessageView.of(
-            _fill_deferred(message), user, **options, fork=forks.get(message.pk)
-        )
+        run = message.run
+        if run is not None:  # the shortened values fill the deferred fields
+            run.answer = vars(message)["answer"]
+            vars(run)["answer_size"] = vars(message)["size"]
+            for step in run.steps.all():
+                step.observation = vars(step)["found"]
+        view = MessageView.of(message, user, **options, fork=forks.get(message.pk))
         html = fragments.render_message(view, user)
         bytes_left -= len(html.encode())
         if bytes_left < 0 and views:
@@ -297,7 +282,7 @@ def _conversation_context(
 def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
     """Load messages with only what is displayed: a run can have megabytes of results."""
     steps = AgentStep.objects.defer("observation").annotate(
-        found=Left("observation", MAX_SHOWN_CHARS), found_size=Length("observation")
+        found=first_chars("observation", MAX_SHOWN_CHARS), found_size=Length("observation")
     )
     rows = (
         chat.messages.posted()
@@ -309,15 +294,3 @@ def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
         )
     )
     return rows.prefetch_related("run__comments__author") if is_discussed else rows
-
-
-def _fill_deferred(message: Message) -> Message:
-    """Fill deferred fields with the shortened values."""
-    run = message.run
-    if run is not None:
-        columns = vars(message)
-        run.answer = columns["answer"]
-        vars(run)["answer_size"] = columns["size"]
-        for step in run.steps.all():
-            step.observation = vars(step)["found"]
-    return message

@@ -1,3 +1,5 @@
+"""The ASGI application: pages, sockets and health probes."""
+
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -20,9 +22,9 @@ from django.urls import ResolverMatch, path, re_path  # noqa: E402
 from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
 from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
-from agents.library.live import CollectionConsumer  # noqa: E402
-from agents.web import health, request_body  # noqa: E402
+from agents.web.asgi import health, request_body  # noqa: E402
 from agents.web.consumers import RunConsumer  # noqa: E402
+from agents.web.library.live import CollectionConsumer  # noqa: E402
 from chat.live.consumers import ChatConsumer  # noqa: E402
 
 DENIED = WebsocketDenier.as_asgi()
@@ -87,7 +89,7 @@ machine_routes = [
     route("readyz", health.handle_ready),
 ]
 if settings.METRICS:
-    from agents.observability import metrics
+    from agents.runs.observability import metrics
 
     machine_routes.append(route("metrics", metrics.handle_request))
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from django.core.management import execute_from_command_line
 
@@ -39,32 +39,25 @@ def error_message(error: BaseException) -> str | None:
     from django.db import OperationalError, connection
 
     reason = mask_secrets(str(error).strip().splitlines()[0].rstrip(".")) if str(error) else "?"
-    if _is_not_set_up(error):
-        return NOT_SET_UP.format(reason=reason)
-    if not isinstance(error, OperationalError) and not _is_corrupt(error):
-        return None
-    database = connection.settings_dict
-    is_file = connection.vendor == "sqlite"
-    place = (
-        database["NAME"] if is_file else f"{database['HOST'] or 'localhost'}/{database['NAME']}"
-    )
-    advice = FILE_ADVICE if is_file else SERVER_ADVICE
-    return UNREACHABLE.format(place=place, reason=reason, advice=advice)
-
-
-def _is_not_set_up(error: BaseException) -> bool:
+    causes = []
+    cause: BaseException | None = error
+    while cause is not None:
+        causes.append(cause)
+        cause = cause.__cause__
     is_missing = str(error).startswith(("no such table", "no such column"))
     has_no_column = " has no column named " in str(error)
-    codes = {getattr(each, "sqlstate", None) for each in _cause_chain(error)}
-    return is_missing or has_no_column or bool(MISSING_SQLSTATES & codes)
-
-
-def _is_corrupt(error: BaseException) -> bool:
-    known = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
-    return any(getattr(each, "sqlite_errorcode", None) in known for each in _cause_chain(error))
-
-
-def _cause_chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__
+    states = {getattr(cause, "sqlstate", None) for cause in causes}
+    if is_missing or has_no_column or MISSING_SQLSTATES & states:
+        return NOT_SET_UP.format(reason=reason)
+    codes = {getattr(cause, "sqlite_errorcode", None) for cause in causes}
+    is_corrupt = bool({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT} & codes)
+    if not isinstance(error, OperationalError) and not is_corrupt:
+        return None
+    database = connection.settings_dict
+    if connection.vendor == "sqlite":
+        location = database["NAME"]
+        advice = FILE_ADVICE
+    else:
+        location = f"{database['HOST'] or 'localhost'}/{database['NAME']}"
+        advice = SERVER_ADVICE
+    return UNREACHABLE.format(place=location, reason=reason, advice=advice)

@@ -1,3 +1,5 @@
+"""The admin console: Django's admin with our own menu and pages."""
+
 from typing import Any, cast
 
 from django.contrib import admin
@@ -46,7 +48,7 @@ class Console(admin.AdminSite):
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Register pages, also those of packages, with restricted lookups."""
-        from agents.console.lookups import restrict_lookups
+        from agents.console.admin_classes.lookups import restrict_lookups
 
         restricted_class = restrict_lookups(admin_class or admin.ModelAdmin)
         super().register(model_or_iterable, restricted_class, **options)
@@ -60,16 +62,18 @@ class Console(admin.AdminSite):
 
     def get_urls(self) -> list[Any]:
         from agents.console import navigation
+        from agents.review.experiments.pages import guardrail_backtest
 
-        return [*navigation.urls(self), *super().get_urls()]
+        own = [*navigation.urls(self), *guardrail_backtest.urls(self)]
+        return [*own, *super().get_urls()]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Add the menu's description of the current page, and the tabs beside it."""
         from agents.console import navigation
 
         context = super().each_context(request)
-        here = navigation.current_page(context["available_apps"])
-        return {**context, "home_url": reverse("admin:index"), **here}
+        page_context = navigation.current_page(context["available_apps"])
+        return {**context, "home_url": reverse("admin:index"), **page_context}
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
         from agents.console.home import home_context
@@ -77,7 +81,7 @@ class Console(admin.AdminSite):
         return super().index(request, {**home_context(request), **(extra_context or {})})
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        from agents.console.lookups import DeclaredAutocomplete
+        from agents.console.admin_classes.lookups import DeclaredAutocomplete
 
         view = DeclaredAutocomplete.as_view(admin_site=self)
         return cast(HttpResponse, view(request))

@@ -11,8 +11,44 @@ CONNECT_TIMEOUT_SECONDS = 5
 
 def database(environment: Environment) -> dict[str, Any]:
     if environment.database_url is None:
-        return _sqlite(environment)
-    return _postgresql(environment.database_url.get_secret_value())
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": environment.data / "ashiato.sqlite3",
+            "CONN_MAX_AGE": None,
+            "OPTIONS": {
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                # Deleted data is overwritten, so that erased users aren't in free pages either.
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+                "PRAGMA secure_delete=ON;",
+            },
+            # A file, because the writer's and the pages' threads have their own connections.
+            "TEST": {"NAME": environment.data / "test.sqlite3"},
+        }
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        sys.exit(
+            "ASHIATO_DATABASE_URL needs additional packages. Install them with: make scale"
+        )
+    try:
+        values = conninfo_to_dict(environment.database_url.get_secret_value())
+    except ProgrammingError:
+        sys.exit("ASHIATO_DATABASE_URL isn't a valid PostgreSQL URL.")
+    return {
+        "ENGINE": "project.postgresql",
+        "NAME": values.pop("dbname", ""),
+        "USER": values.pop("user", ""),
+        "PASSWORD": values.pop("password", ""),
+        "HOST": values.pop("host", ""),
+        "PORT": values.pop("port", ""),
+        # Each thread keeps its own. In a pool, those of aborted requests would be lost forever:
+        # the thread is gone, and nothing returns them.
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **values},
+    }
 
 
 def channel_layer(environment: Environment) -> dict[str, Any]:
@@ -37,7 +73,22 @@ def channel_layer(environment: Environment) -> dict[str, Any]:
 def file_storage(environment: Environment) -> dict[str, Any]:
     """Return where uploaded files are: the data folder, or a bucket."""
     if environment.s3_bucket:
-        return _s3(environment)
+        secret = environment.s3_secret
+        bucket_options = {
+            "bucket_name": environment.s3_bucket,
+            "endpoint_url": environment.s3_endpoint or None,
+            "region_name": environment.s3_region or None,
+            "location": environment.s3_prefix,
+            # Without a key, boto3 finds the machine's own role.
+            "access_key": environment.s3_key_id or None,
+            "secret_key": secret.get_secret_value() if secret else None,
+            "default_acl": "private",
+            "file_overwrite": True,
+        }
+        return {
+            "BACKEND": "agents.knowledge.files.bucket.BucketStorage",
+            "OPTIONS": bucket_options,
+        }
     options = {
         "location": environment.data / "files",
         "base_url": None,
@@ -47,76 +98,16 @@ def file_storage(environment: Environment) -> dict[str, Any]:
     return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": options}
 
 
-def _s3(environment: Environment) -> dict[str, Any]:
-    secret = environment.s3_secret
-    options = {
-        "bucket_name": environment.s3_bucket,
-        "endpoint_url": environment.s3_endpoint or None,
-        "region_name": environment.s3_region or None,
-        "location": environment.s3_prefix,
-        # Without a key, boto3 finds the machine's own role.
-        "access_key": environment.s3_key_id or None,
-        "secret_key": secret.get_secret_value() if secret else None,
-        "default_acl": "private",
-        "file_overwrite": True,
-    }
-    return {"BACKEND": "agents.files.bucket.BucketStorage", "OPTIONS": options}
-
-
-def _sqlite(environment: Environment) -> dict[str, Any]:
-    return {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": environment.data / "ashiato.sqlite3",
-        "CONN_MAX_AGE": None,
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            # Deleted data is overwritten, so that erased users aren't in free pages either.
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
-            "PRAGMA secure_delete=ON;",
-        },
-        # A file, because the writer's and the pages' threads have their own connections.
-        "TEST": {"NAME": environment.data / "test.sqlite3"},
-    }
-
-
-def _postgresql(address: str) -> dict[str, Any]:
-    try:
-        from psycopg import ProgrammingError
-        from psycopg.conninfo import conninfo_to_dict
-    except ImportError:
-        sys.exit(
-            "ASHIATO_DATABASE_URL needs additional packages. Install them with: make scale"
-        )
-    try:
-        parts = conninfo_to_dict(address)
-    except ProgrammingError:
-        sys.exit("ASHIATO_DATABASE_URL isn't a valid PostgreSQL URL.")
-    return {
-        "ENGINE": "project.postgresql",
-        "NAME": parts.pop("dbname", ""),
-        "USER": parts.pop("user", ""),
-        "PASSWORD": parts.pop("password", ""),
-        "HOST": parts.pop("host", ""),
-        "PORT": parts.pop("port", ""),
-        # Each thread keeps its own. In a pool, those of aborted requests would be lost forever:
-        # the thread is gone, and nothing returns them.
-        "CONN_MAX_AGE": None,
-        "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parts},
-    }
-
-
 def email(url: str) -> dict[str, Any]:
     """Return Django's settings for a mail server: STARTTLS with smtp, TLS with smtps."""
-    parts = urlsplit(url)
-    is_tls = parts.scheme == "smtps"
+    address = urlsplit(url)
+    is_tls = address.scheme == "smtps"
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
-        "EMAIL_HOST": parts.hostname or "localhost",
-        "EMAIL_PORT": parts.port or (465 if is_tls else 587),
-        "EMAIL_HOST_USER": unquote(parts.username or ""),
-        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_HOST": address.hostname or "localhost",
+        "EMAIL_PORT": address.port or (465 if is_tls else 587),
+        "EMAIL_HOST_USER": unquote(address.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(address.password or ""),
         "EMAIL_USE_SSL": is_tls,
-        "EMAIL_USE_TLS": not is_tls and parts.hostname not in {"localhost", "127.0.0.1"},
+        "EMAIL_USE_TLS": not is_tls and address.hostname not in {"localhost", "127.0.0.1"},
     }

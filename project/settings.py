@@ -1,3 +1,5 @@
+"""Django's settings, from the environment (`project.environment`)."""
+
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
@@ -37,11 +39,11 @@ INSTALLED_APPS = [
     "template_partials",
     "agents",
     "agents.review",
-    "agents.experiments",
-    "agents.dashboard",
-    "agents.problems",
-    "agents.suggestions",
-    "agents.alerts",
+    "agents.review.experiments",
+    "agents.metering.figures",
+    "agents.insight.problems",
+    "agents.insight.suggestions",
+    "agents.insight.alerts",
     "agents.accounts",
     "chat",
 ]
@@ -56,8 +58,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "agents.accounts.profiles.ProfileMiddleware",
-    "agents.accounts.sessions.LastSeenMiddleware",
+    "agents.accounts.users.profiles.ProfileMiddleware",
+    "agents.accounts.authentication.sessions.LastSeenMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -67,8 +69,8 @@ MIDDLEWARE = [
 # Who needs more than a password.
 REQUIRE_MFA = ENVIRONMENT.require_mfa
 if REQUIRE_MFA != "off":
-    after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
-    MIDDLEWARE.insert(after, "agents.web.middleware.RequireMfaMiddleware")
+    position = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
+    MIDDLEWARE.insert(position, "agents.web.middleware.RequireMfaMiddleware")
 ROOT_URLCONF = "project.urls"
 ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES = [
@@ -83,6 +85,14 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            # Django looks for template tags in an app's own folder only.
+            "libraries": {
+                "ashiato": "agents.web.templatetags.ashiato",
+                "media": "agents.web.templatetags.media",
+                "attached_files": "chat.fragments.templatetags.attached_files",
+                "composer": "chat.fragments.templatetags.composer",
+                "session_list": "chat.fragments.templatetags.session_list",
+            },
         },
     }
 ]
@@ -201,7 +211,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576  # the fields of a form, without its fil
 FILE_UPLOAD_TEMP_DIR = DATA_DIR
 FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "agents.files.upload_handler.UnnamedFileUploadHandler",
+    "agents.knowledge.files.upload_handler.UnnamedFileUploadHandler",
 ]
 
 LOGGING = {

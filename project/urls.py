@@ -12,14 +12,14 @@ handler500 = "agents.web.error_pages.server_error"
 urlpatterns = [
     path("", include("chat.urls")),
     path("", include("agents.review.urls")),
-    path("", include("agents.workflows.urls")),
-    path("", include("agents.library.urls")),
+    path("", include("agents.web.workflows.urls")),
+    path("", include("agents.web.library.urls")),
     path("", include("agents.urls")),
     path("login/", sign_in.sign_in, name="login"),
     path("logout/", sign_in.sign_out, name="logout"),
     path("", include("agents.accounts.urls")),
-    path("", include("agents.alerts.urls")),
+    path("", include("agents.insight.alerts.urls")),
     path("language/", login_not_required(profile.set_language), name="set_language"),
-    path("", include("agents.dashboard.urls")),
+    path("", include("agents.insight.dashboard.urls")),
     path("admin/", admin.site.urls),
 ]

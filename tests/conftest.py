@@ -11,7 +11,7 @@ from django import conf
 from django.core.signals import request_finished
 from django.db import connections
 from django.dispatch import receiver
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.utils import translation
 
 from tests import processes
@@ -69,7 +69,7 @@ def pytest_fixture_setup(fixturedef):
 @pytest.fixture
 def configure(db):
     """Change settings of the installation, as an administrator does."""
-    from agents.installation import configured, setting
+    from agents.db.installation import configured, setting
 
     def save(**values):
         for key, value in values.items():
@@ -121,6 +121,26 @@ def administrator(add_user):
 
 
 @pytest.fixture
+def person_client(person):
+    return as_user(person)
+
+
+@pytest.fixture
+async def person_async_client(person):
+    return await as_async_user(person)
+
+
+@pytest.fixture
+def admin_client(administrator):
+    return as_user(administrator)
+
+
+@pytest.fixture
+async def admin_async_client(administrator):
+    return await as_async_user(administrator)
+
+
+@pytest.fixture
 def agent(db):
     """The seeded default agent with its guardrails, and with the tools that tests call."""
     from tests import seeded_agent
@@ -133,7 +153,7 @@ def samples(db):
     """The data of the search and database tools."""
     from django.utils import timezone
 
-    from agents.catalog import sample_data as samples
+    from agents.catalog.samples import sample_data as samples
 
     samples.load(timezone.localdate())
 
@@ -141,7 +161,7 @@ def samples(db):
 @pytest.fixture
 def scripted(monkeypatch):
     """Let the test's runs use a script instead of the demo model."""
-    from agents.catalog import model_clients
+    from agents.catalog.language_models import model_clients
     from agents.engine.testing import ScriptedModel
 
     def use(*script, model=None):
@@ -161,13 +181,42 @@ async def run_executor():
     await runs.shut_down()
 
 
+def as_user(user, **options):
+    """Return a browser that this user is signed in with."""
+    client = Client(**options)
+    client.force_login(user)
+    return client
+
+
+def as_staff(user, *codenames):
+    """Return a browser of this user, as staff with these permissions alone."""
+    from django.contrib.auth.models import Permission
+
+    user.is_staff = True
+    user.save()
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    return as_user(user)
+
+
+def select(response, css):
+    """Return the elements of a page that match, however its text is laid out."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    return LexborHTMLParser(response.text).css(css)
+
+
+async def as_async_user(user, **options):
+    client = AsyncClient(**options)
+    await sync_to_async(client.force_login)(user)
+    return client
+
+
 @asynccontextmanager
 async def tab(user, path, *, headers=(ORIGIN,), query=b""):
     """Open a signed-in browser tab's socket."""
     from project.asgi import application
 
-    client = Client()
-    await sync_to_async(client.force_login)(user)
+    client = await as_async_user(user)
     cookie = f"sessionid={client.cookies['sessionid'].value}".encode()
     socket = WebsocketCommunicator(application, path, [*headers, (b"cookie", cookie)])
     socket.scope["query_string"] = query or socket.scope["query_string"]
@@ -190,6 +239,21 @@ async def run_question(query, *, topic="chat.1", user=None, agent=None, history=
     await runs.wait(run)
     await run.arefresh_from_db()
     return run
+
+
+async def prepare_run(run):
+    """Return a run before its first event, with its tools, instructions and notes."""
+    from agents.catalog import agent_factory
+    from agents.engine.loop.run_state import RunState
+
+    runtime = await agent_factory.build(run)
+    run_loop = runtime.run_loop(RunState.start(runtime.name, run.query))
+    await run_loop.prepare()
+    return run_loop
+
+
+async def instructions_of(run):
+    return (await prepare_run(run)).planners[0].instructions
 
 
 async def until(run, type):

@@ -7,11 +7,11 @@ from xdist.workermanage import WorkerController
 LONG = ("tests/access/", "tests/faults/", "tests/scaled/")
 # Tests that call models with LiteLLM: importing it takes a worker 8 s of computing time.
 WITH_LITELLM = (
-    "tests/agents/test_litellm_model.py",
-    "tests/agents/test_personal_data.py",
-    "tests/agents/test_plans_over_the_wire.py",
-    "tests/agents/test_remote_embeddings.py",
-    "tests/agents/test_warmup.py",
+    "tests/llm/test_litellm_model.py",
+    "tests/catalog/test_personal_data.py",
+    "tests/runs/test_plans_over_the_wire.py",
+    "tests/knowledge/test_remote_embeddings.py",
+    "tests/web/test_warmup.py",
     "tests/llm/test_attachments.py",
     "tests/llm/test_contract.py",
     "tests/llm/test_error_causes.py",

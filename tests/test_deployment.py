@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.core.files.storage import storages
 
-from agents.files import folder_identity
+from agents.knowledge.files import folder_identity
 from agents.models import PeriodicJob
 from project.environment import Environment
 
@@ -19,14 +19,10 @@ UNITS = sorted(DEPLOY.glob("*.service"))
 OURS = ("setup", "web", "worker")
 
 
-def known_variables() -> set[str]:
-    return {f"ASHIATO_{name.upper()}" for name in Environment.model_fields}
-
-
 @pytest.mark.parametrize("name", ["compose.yaml", "example.env", *(u.name for u in UNITS)])
 def test_every_variable_that_is_passed_exists(name):
     passed = set(re.findall(r"\bASHIATO_[A-Z0-9_]+", (DEPLOY / name).read_text()))
-    assert passed <= known_variables()
+    assert passed <= {f"ASHIATO_{name.upper()}" for name in Environment.model_fields}
 
 
 def test_every_variable_of_the_example_is_passed_on():

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from agents.catalog.tool_factory import BUILT_IN_TOOLS
+from agents.catalog.tools.tool_factory import BUILT_IN_TOOLS
 from agents.knowledge.ingestion.documents import SUFFIXES
+from chat.transfer.imports.formats import FORMATS
 from project.environment import BASE_DIR, Environment
 
 VARIABLES = {
@@ -42,6 +43,13 @@ def test_the_handbook_lists_the_file_formats_that_can_be_read(language):
     rows = table_rows(read(language, "library"))
 
     assert {name for row in rows for name in CELL_NAMES.findall(row[-1])} == SUFFIXES
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_handbook_names_the_products_that_chats_are_imported_from(language):
+    text = read(language, "chats")
+
+    assert [each.name for each in FORMATS if each.name not in text] == []
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

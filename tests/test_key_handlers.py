@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SCRIPTS = sorted(path for path in (ROOT / "static" / "js").glob("*.js") if path.stem != "keys")
+SCRIPTS = sorted(path for path in (ROOT / "static" / "js").rglob("*.js") if path.stem != "keys")
 KEY_EVENT = r"key(?:down|up|press)"
 LISTENER = re.compile(rf"""addEventListener\(\s*["'`]{KEY_EVENT}["'`]\s*,\s*""")
 

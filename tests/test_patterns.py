@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chat.imports.formats.open_webui import DETAILS
-from chat.imports.json_stream import STRING_PART
+from chat.transfer.imports.formats.open_webui import DETAILS
+from chat.transfer.imports.json_stream import STRING_PART
 
 parser = import_module("re._parser")
 POSSESSIVE = {parser.POSSESSIVE_REPEAT, parser.ATOMIC_GROUP}
@@ -48,7 +48,7 @@ def test_no_possessive_group_of_a_pattern_backtracks():
     misread = [
         name for name, pattern in found.items() if is_misread(pattern.pattern, pattern.flags)
     ]
-    assert "chat.imports.json_stream.STRING_PART" in found
+    assert "chat.transfer.imports.json_stream.STRING_PART" in found
     assert misread == []
 
 

@@ -21,7 +21,7 @@ def start_manage(*arguments, **environment):
         env=keep | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 

@@ -11,6 +11,7 @@ from agents.db.fast_writes import concrete_field
 from agents.engine import prompt_parts
 from agents.engine.events import DELTA_TYPES, EventType
 from agents.engine.privacy import ALIAS, StreamingMasker, mask
+from agents.engine.sentences import Sentence
 from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 from agents.models.types import AnyUser
 
@@ -50,7 +51,10 @@ PRIVATE_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     RunEvent: ("data",),
 }
 PRIVATE_EVENTS = {
-    *(EventType.RUN_STARTED, EventType.HANDOFF, EventType.STEP_STARTED, EventType.STATUS),
+    EventType.RUN_STARTED,
+    EventType.HANDOFF,
+    EventType.STEP_STARTED,
+    EventType.STATUS,
 }
 RULE_FIELDS = {"rule", "id"}
 Row = TypeVar("Row", bound=models.Model)
@@ -122,10 +126,12 @@ def hide_rules(row: Row) -> Row:
 def _without_rule(details: Any) -> Any:
     if not isinstance(details, dict):
         return details
-    kept = {key: value for key, value in details.items() if key not in RULE_FIELDS}
-    if "judge" in kept:
-        kept["judge"] = _without_reason(kept["judge"])
-    return kept | ({"details": _without_rule(kept["details"])} if "details" in kept else {})
+    visible = {key: value for key, value in details.items() if key not in RULE_FIELDS}
+    if "judge" in visible:
+        visible["judge"] = _without_reason(visible["judge"])
+    if "details" in visible:
+        visible["details"] = _without_rule(visible["details"])
+    return visible
 
 
 def _without_reason(judge: dict[str, Any]) -> dict[str, Any]:
@@ -163,16 +169,16 @@ def _root_run(run: Run) -> Run | None:
 
 def load_origins(runs: Iterable[Run]) -> list[Run]:
     """Return runs with everything `asker_id` needs, loaded in few queries."""
-    found = list(runs)
-    again = [run for run in found if run.origin_id is not None]
-    while again:
+    loaded = list(runs)
+    reruns = [run for run in loaded if run.origin_id is not None]
+    while reruns:
         origins = Run.objects.only("user", "topic", "origin", "origin_step").in_bulk(
-            {run.origin_id for run in again}
+            {run.origin_id for run in reruns}
         )
-        for run in again:
+        for run in reruns:
             run.origin = origins.get(run.origin_id)
-        again = [run for run in origins.values() if run.origin_id is not None]
-    return found
+        reruns = [run for run in origins.values() if run.origin_id is not None]
+    return loaded
 
 
 def unmask(run: Run, session: Session) -> None:
@@ -210,23 +216,19 @@ def _mask_column(row: models.Model, name: str, value: Any) -> Any:
     if name == "observation" and row.__dict__.get("found_size", 0) > len(value):
         return StreamingMasker().feed(value)  # may be cut in the middle of personal data
     if name in {"attachments", "files"}:
-        return [_mask_attachment(ref) for ref in value]
+        # The content can't be masked, so it isn't reachable; what kind of file it is stays.
+        hidden = {"digest": "", "is_masked": True}
+        return [{**file, "name": mask_text(file.get("name", "")), **hidden} for file in value]
     if name == "sources":
-        return [_mask_source(source) for source in value]
+        # A passage's number and place stay: ids and digests are no personal data.
+        texts = ("title", "heading", "label")
+        return [
+            {**source, **{text: mask_text(str(source.get(text, ""))) for text in texts}}
+            for source in value
+        ]
     if isinstance(row, RunEvent) and row.type in DELTA_TYPES:
         return {**value, "content": HIDDEN}  # a single delta doesn't show what it is part of
     return mask_value(value)
-
-
-def _mask_attachment(ref: dict[str, Any]) -> dict[str, Any]:
-    """Keep what kind of file it is: its content can't be masked, so it isn't reachable."""
-    return {**ref, "name": mask_text(ref.get("name", "")), "digest": "", "is_masked": True}
-
-
-def _mask_source(source: dict[str, Any]) -> dict[str, Any]:
-    """Keep a passage's number and place: ids and digests are no personal data."""
-    names = ("title", "heading", "label")
-    return {**source, **{name: mask_text(str(source.get(name, ""))) for name in names}}
 
 
 def mask_for_storage(agent: Agent, value: Any) -> Any:
@@ -243,27 +245,25 @@ _mask_key = lru_cache(maxsize=4096)(mask_text)  # the same few names are frequen
 
 def mask_value(value: Any, label: str = "") -> Any:
     """Mask every string and number; a field's name can identify its value."""
+    if isinstance(value, Sentence):
+        return value.map(lambda text: _mask_leaf(text, label))
     if isinstance(value, str):
         return _mask_leaf(value, label)
     if isinstance(value, dict):
-        return _mask_fields(value)
+        masked: dict[str, Any] = {}
+        for key, item in value.items():
+            name = _mask_key(key)
+            # Names that become equal get a number.
+            name = f"{name} {len(masked)}" if name in masked else name
+            # A field named by an alias contains what the model wasn't sent.
+            masked[name] = HIDDEN if ALIAS.fullmatch(key) else mask_value(item, key)
+        return masked
     if isinstance(value, list):
         return [mask_value(item, label) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     text = _mask_leaf(str(value), label)
     return value if text == str(value) else text
-
-
-def _mask_fields(value: dict[str, Any]) -> dict[str, Any]:
-    """Mask fields; names that become equal get a number."""
-    masked: dict[str, Any] = {}
-    for key, item in value.items():
-        name = _mask_key(key)
-        name = f"{name} {len(masked)}" if name in masked else name
-        # A field named by an alias contains what the model wasn't sent.
-        masked[name] = HIDDEN if ALIAS.fullmatch(key) else mask_value(item, key)
-    return masked
 
 
 def _mask_leaf(text: str, label: str) -> str:

@@ -22,30 +22,32 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents import budgets
 from agents.access import audit
 from agents.access.requests import signed_in_user
-from agents.console import health_checks
-from agents.console.model_admin import ConsoleAdmin
-from agents.models.rights import Role
+from agents.console.admin_classes.model_admin import ConsoleAdmin
+from agents.console.system import health_checks
+from agents.metering import budgets
+from agents.metering.figures import catch_up
+from agents.metering.figures.totals import NANOS
+from agents.models.catalog.rights import Role
 from agents.models.types import LazyText
-from agents.web.presentation.badges import badge
-from agents.web.presentation.dates import timestamp
+from agents.web.presentation.formats import formatting
+from agents.web.presentation.formats.badges import badge
+from agents.web.presentation.formats.dates import timestamp
 
-from . import (
+from .authentication import factors, sessions
+from .models import Invitation, Visit
+from .sign_in import sso_name
+from .users import (
     access_view,
-    factors,
     invitation_admin,
     people_list,
     quota_view,
     roles,
     roles_page,
-    sessions,
 )
-from .forms import PersonForm, can_edit_user
-from .group_admin import GroupAdmin
-from .models import Invitation, Visit
-from .sign_in import sso_name
+from .users.forms import PersonForm, can_edit_user
+from .users.group_admin import GroupAdmin
 from .views.sign_in import sign_out
 
 if TYPE_CHECKING:
@@ -60,11 +62,19 @@ ListedUser: TypeAlias = "WithAnnotations[User, LastSeen]"
 
 
 class PersonAdmin(ConsoleAdmin):
+    can_restore = False
     form = PersonForm
     change_form_template = "admin/people/person.html"
     change_list_template = "admin/people/people.html"
     list_display = [
-        *("username", "full_name", "email", "role", "in_groups", "state", "last_seen", "mfa"),
+        "username",
+        "full_name",
+        "email",
+        "role",
+        "in_groups",
+        "state",
+        "last_seen",
+        "mfa",
         "month",
     ]
     list_filter = [
@@ -141,8 +151,8 @@ class PersonAdmin(ConsoleAdmin):
         if not person.month_tokens:
             return "—"
         tokens = budgets.format_amount("tokens", person.month_tokens)
-        cost = f" · ${person.month_cost:,.2f}" if person.month_cost else ""
-        return f"{tokens}{cost}"
+        cost = formatting.cost(person.month_cost / NANOS)
+        return f"{tokens} · {cost}" if person.month_cost else tokens
 
     @admin.display(description=_("last active"), ordering="seen")
     def last_seen(self, person: ListedUser) -> str:
@@ -158,9 +168,9 @@ class PersonAdmin(ConsoleAdmin):
             obj.set_unusable_password()
         obj.save()
         if change and "is_active" in form.changed_data:
-            self._on_active_changed(request, obj)
+            self.on_active_changed(request, obj)
 
-    def _on_active_changed(self, request: HttpRequest, person: User) -> None:
+    def on_active_changed(self, request: HttpRequest, person: User) -> None:
         if person.is_active:
             audit.record(request.user, audit.PERSON_ACTIVATED, factors.audit_subject(person))
             return
@@ -172,30 +182,34 @@ class PersonAdmin(ConsoleAdmin):
     def save_related(
         self, request: HttpRequest, form: Any, formsets: Any, change: bool
     ) -> None:
-        person, cleaned = form.instance, form.cleaned_data
+        person = form.instance
         super().save_related(request, form, formsets, change)
-        roles.set_role(person, Role(cleaned["role"]))
+        roles.set_role(person, Role(form.cleaned_data["role"]))
         if "apart" in form.fields:
-            others = person.user_permissions.exclude(codename__in=roles.INDIVIDUAL_PERMISSIONS)
-            person.user_permissions.set([*others, *cleaned["apart"]])
+            fixed = person.user_permissions.exclude(codename__in=roles.INDIVIDUAL_PERMISSIONS)
+            person.user_permissions.set([*fixed, *form.cleaned_data["apart"]])
         if not change:
             audit.record(request.user, audit.PERSON_ADDED, factors.audit_subject(person))
         if {"role", "groups", "apart"} & {*form.changed_data}:
-            self._record_permissions(request, person)
+            self.record_permissions(request, person)
 
-    def _record_permissions(self, request: HttpRequest, person: User) -> None:
-        names = sorted(person.groups.values_list("name", flat=True))
-        apart = sorted(person.user_permissions.values_list("codename", flat=True))
-        about = {"role": roles.get_role(person), "groups": names, "apart": apart}
-        audit.record(request.user, audit.RIGHTS_CHANGED, factors.audit_subject(person), **about)
+    def record_permissions(self, request: HttpRequest, person: User) -> None:
+        audit.record(
+            request.user,
+            audit.RIGHTS_CHANGED,
+            factors.audit_subject(person),
+            role=roles.get_role(person),
+            groups=sorted(person.groups.values_list("name", flat=True)),
+            apart=sorted(person.user_permissions.values_list("codename", flat=True)),
+        )
         sessions.recheck_access(person.pk)
 
     def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
         """Record that a name or address was changed, but not to what."""
         other_fields = sorted({*(changes or ())} - {"role", "groups", "apart", "is_active"})
         if action == audit.CHANGED and other_fields:
-            subject = factors.audit_subject(row)
-            audit.record(request.user, audit.PERSON_CHANGED, subject, changes=other_fields)
+            audited = factors.audit_subject(row)
+            audit.record(request.user, audit.PERSON_CHANGED, audited, changes=other_fields)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: Any = None
@@ -223,40 +237,32 @@ class PersonAdmin(ConsoleAdmin):
         self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
     ) -> HttpResponse:
         person = self.get_object(request, object_id)
-        more = {} if person is None else self._extra_context(request, person)
-        kwargs["extra_context"] = {**(kwargs.get("extra_context") or {}), **more}
+        if person is not None:
+            visits = Visit.objects.for_user(person)
+            kwargs["extra_context"] = {
+                **(kwargs.get("extra_context") or {}),
+                "person": person,
+                "may_touch": self.has_change_permission(request, person),
+                "visits": [(visit, sessions.device_name(visit.device)) for visit in visits],
+                "has_factor": factors.has_second_factor(person),
+                "state": people_list.STATE_LABELS[people_list.state_of(person)],
+                "quotas": quota_view.rows(person),
+                "quota_form": quota_view.QuotaForm(person),
+                "may_limit": request.user.has_perm("agents.change_quota"),
+                "opened": access_view.for_user(person),
+                "unpriced": quota_view.month_totals(person)["unpriced"],
+            }
         return super().change_view(request, object_id, *args, **kwargs)
 
-    def _extra_context(self, request: HttpRequest, person: User) -> dict[str, Any]:
-        visits = Visit.objects.for_user(person)
-        return {
-            "person": person,
-            "may_touch": self.has_change_permission(request, person),
-            "visits": [(visit, sessions.device_name(visit.device)) for visit in visits],
-            "has_factor": factors.has_second_factor(person),
-            "state": people_list.STATE_LABELS[people_list.state_of(person)],
-            "quotas": quota_view.rows(person),
-            "quota_form": quota_view.QuotaForm(person),
-            "may_limit": request.user.has_perm("agents.change_quota"),
-            "opened": access_view.for_user(person),
-            "unpriced": quota_view.unpriced_runs(person),
-        }
-
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        catch_up.catch_up_for_page()
         may = request.user.has_perms(["auth.add_user", "people.add_invitation"])
         waiting = Invitation.objects.open().count()
-        more = {"title": _("People"), "may_invite": may, "waiting": waiting}
-        return super().changelist_view(request, more | (extra_context or {}))
+        context = {"title": _("People"), "may_invite": may, "waiting": waiting}
+        return super().changelist_view(request, context | (extra_context or {}))
 
     def save_quotas(self, request: HttpRequest, pk: int) -> HttpResponse:
-        person = self._get_person(request, pk)
-        if not request.user.has_perm("agents.change_quota"):
-            raise PermissionDenied
-        form = quota_view.QuotaForm(person, request.POST)
-        if not form.is_valid():
-            messages.error(request, " ".join(form.errors.as_text().split()))
-        elif form.save(signed_in_user(request)):
-            messages.success(request, _("Quotas saved."))
+        quota_view.save_form(request, self._get_person(request, pk))
         return redirect(f"{reverse('admin:auth_user_change', args=[pk])}#quotas")
 
     def reactivate(self, request: HttpRequest) -> HttpResponse:
@@ -269,7 +275,7 @@ class PersonAdmin(ConsoleAdmin):
             if can_edit_user(editor, person):
                 person.is_active = True
                 person.save(update_fields=["is_active"])
-                self._on_active_changed(request, person)
+                self.on_active_changed(request, person)
         messages.success(request, _("The users are active again."))
         return redirect("admin:auth_user_changelist")
 
@@ -357,7 +363,7 @@ def logout(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
 def check_single_sign_on() -> Iterator[health_checks.HealthCheck]:
     """Check the identity provider, if there is one; its library slows down every start."""
     if sso_name():
-        module = import_module("agents.accounts.provider_check")
+        module = import_module("agents.accounts.openid.provider_check")
         yield from module.health_check()
 
 

@@ -10,7 +10,13 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         # These need the models, which are only loaded now.
-        from . import roles
+        from agents.access import recently_deleted
+
+        from .deleted_memories import DeletedExperiences, DeletedMemories
+        from .users import roles
+
+        recently_deleted.register(DeletedMemories())
+        recently_deleted.register(DeletedExperiences())
 
         # Role permissions follow from the models, whose permissions are created after
         # migrating.

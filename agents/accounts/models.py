@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from agents.models.rights import Role
+from agents.models.catalog.rights import Role
 from agents.models.secret import EncryptedTextField
 
 
@@ -193,11 +193,11 @@ class Identity(models.Model):
         return f"{self.issuer} {self.subject}"
 
 
-class InvitationQuerySet(models.QuerySet["Invitation"]):
+class AccountInvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> Self:
         """Return invitations that can still be accepted."""
-        left = models.Q(uses__lt=models.F("max_uses"), revoked_at=None)
-        return self.filter(left, expires_at__gt=models.functions.Now())
+        usable = models.Q(uses__lt=models.F("max_uses"), revoked_at=None)
+        return self.filter(usable, expires_at__gt=models.functions.Now())
 
 
 class Invitation(models.Model):
@@ -233,7 +233,7 @@ class Invitation(models.Model):
     sent_at = models.DateTimeField(_("sent"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
 
-    objects = InvitationQuerySet.as_manager()
+    objects = AccountInvitationQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("invitation")

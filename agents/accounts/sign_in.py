@@ -17,18 +17,22 @@ from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY
 from agents.access.passwords import PasswordsBusy
 
-from . import factors, provider_logout, sessions, throttle
+from .authentication import factors, sessions, throttle
+from .openid import provider_logout
 
 BACKEND = "agents.access.authentication.AccountBackend"
-PENDING_USER_KEY, CONFIRMED_AT_KEY, NEXT_URL_KEY = "halfway", "confirmed_at", "confirmed_onward"
-CONFIRMATION_SECONDS = 600  # seconds
-MAX_USERNAME_CHARS, MAX_PASSWORD_CHARS = 150, 4096
+PENDING_USER_KEY = "halfway"
+CONFIRMED_AT_KEY = "confirmed_at"
+NEXT_URL_KEY = "confirmed_onward"
+CONFIRMATION_SECONDS = 600
+MAX_USERNAME_CHARS = 150
+MAX_PASSWORD_CHARS = 4096
 
 Result = TypeVar("Result")
 
 
 def check_throttled(
-    request: HttpRequest, name: str, way: str, check: Callable[[], Result]
+    request: HttpRequest, name: str, method: str, check: Callable[[], Result]
 ) -> Result:
     """Check a password or code for this name, counting the attempt first.
 
@@ -44,15 +48,15 @@ def check_throttled(
     if result:
         throttle.refund_attempt(name, address)
     else:
-        record_failure(request, name, way)
+        record_failure(request, name, method)
     return result
 
 
-def verify_password(request: HttpRequest, user: User, typed: str, way: str) -> bool:
+def verify_password(request: HttpRequest, user: User, typed: str, method: str) -> bool:
     """Check a signed-in user's password; raise throttle.TooManyAttempts."""
     name = user.get_username()
     is_right = check_throttled(
-        request, name, way, lambda: user.check_password(typed[:MAX_PASSWORD_CHARS])
+        request, name, method, lambda: user.check_password(typed[:MAX_PASSWORD_CHARS])
     )
     if is_right:
         throttle.record_success(name, request_context.client_address(request))
@@ -74,14 +78,14 @@ def require_second_factor(
 
 def pending_user(request: HttpRequest) -> Any:
     """Return the user whose password was right recently in this browser, or None."""
-    known = request.session.get(PENDING_USER_KEY) or {"user": None, "at": 0}
-    if time.time() - known["at"] > CONFIRMATION_SECONDS:
+    pending = request.session.get(PENDING_USER_KEY) or {"user": None, "at": 0}
+    if time.time() - pending["at"] > CONFIRMATION_SECONDS:
         return None
     people = get_user_model()._default_manager
-    user = people.filter(pk=known["user"], is_active=True).first()
+    user = people.filter(pk=pending["user"], is_active=True).first()
     # Changing a stolen password must also end a pending sign-in.
     is_same = user is not None and constant_time_compare(
-        known.get("password", ""), user.get_session_auth_hash()
+        pending.get("password", ""), user.get_session_auth_hash()
     )
     return user if is_same else None
 
@@ -89,7 +93,7 @@ def pending_user(request: HttpRequest) -> Any:
 def complete(
     request: HttpRequest,
     user: User,
-    way: str,
+    method: str,
     *,
     twice: bool,
     provider_session: dict[str, str] | None = None,
@@ -102,21 +106,21 @@ def complete(
     if provider_session:
         request.session[provider_logout.SESSION_KEY] = provider_session
     mark_confirmed(request)
-    sessions.start(request, user, way)
+    sessions.start(request, user, method)
     throttle.record_success(user.get_username(), request_context.client_address(request))
     try:
-        audit.record(user, audit.SIGNED_IN, factors.audit_subject(user), way=way)
+        audit.record(user, audit.SIGNED_IN, factors.audit_subject(user), way=method)
     except audit.NotRecorded:
         request.session.flush()  # otherwise they would be signed in anyway
         raise
 
 
-def record_failure(request: HttpRequest, name: str, way: str) -> None:
+def record_failure(request: HttpRequest, name: str, method: str) -> None:
     """Record a failed sign-in and the name that was given."""
-    known = get_user_model()._default_manager.filter(username=name).first()
+    user = get_user_model()._default_manager.filter(username=name).first()
     # An unknown name may be a password in the wrong field, so it isn't saved.
-    subject = factors.audit_subject(known) if known else "person:unknown"
-    audit.record(None, audit.SIGN_IN_FAILED, subject, way=way)
+    audited = factors.audit_subject(user) if user else "person:unknown"
+    audit.record(None, audit.SIGN_IN_FAILED, audited, way=method)
 
 
 def mark_confirmed(request: HttpRequest) -> None:
@@ -146,8 +150,8 @@ def sso_name() -> str:
 
 def next_url(request: HttpRequest, default: str = "chat:new") -> str:
     """Return the requested page, if it is ours."""
-    wanted = request.POST.get("next", request.GET.get("next", ""))
+    url = request.POST.get("next", request.GET.get("next", ""))
     is_ours = url_has_allowed_host_and_scheme(
-        wanted, {request.get_host()}, require_https=request.is_secure()
+        url, {request.get_host()}, require_https=request.is_secure()
     )
-    return wanted if is_ours and "\0" not in wanted else reverse(default)
+    return url if is_ours and "\0" not in url else reverse(default)

@@ -1,3 +1,5 @@
+"""Addresses of sign-in, invitations, and the pages of a user's own account."""
+
 from collections.abc import Callable
 from importlib import import_module
 
@@ -5,7 +7,16 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from .views import account, invitation, learning, memory, profile, sign_in, usage
+from .views import (
+    account,
+    invitation,
+    learning,
+    memory,
+    profile,
+    recently_deleted,
+    sign_in,
+    usage,
+)
 
 app_name = "people"
 
@@ -64,7 +75,9 @@ urlpatterns = [
     path("account/learning/<int:pk>/use/", learning.use, name="use_experience"),
     path("account/learning/<int:pk>/suggest/", learning.suggest, name="suggest_experience"),
     path("account/learning/<int:pk>/delete/", learning.delete, name="delete_experience"),
-    path("account/learning/<int:pk>/restore/", learning.restore, name="restore_experience"),
+    path("account/recently-deleted/", recently_deleted.deleted_page, name="recently_deleted"),
+    path("account/recently-deleted/restore/", recently_deleted.restore, name="restore_deleted"),
+    path("account/recently-deleted/erase/", recently_deleted.erase, name="erase_deleted"),
     path("account/usage/", usage.usage_page, name="usage"),
     path("account/", account.account_page, name="account"),
     path("account/confirm/", account.confirm, name="confirm"),

@@ -10,7 +10,7 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, AgentTool, ToolRegistration
-from agents.models.agent_tools import links_of, replace_tools
+from agents.models.catalog.agent_tools import links_of, replace_tools
 
 AgentSpec = dict[str, Any]
 
@@ -48,12 +48,10 @@ def describe_all(agents: Iterable[Agent]) -> dict[int, AgentSpec]:
         own_name = field.m2m_field_name()
         other_name = field.m2m_reverse_field_name()
         through: Any = field.remote_field.through
-        for pair in through.objects.filter(**{f"{own_name}__in": pks}).select_related(
-            other_name
-        ):
-            related[getattr(pair, f"{own_name}_id")][field.name].append(
-                getattr(pair, other_name)
-            )
+        pairs = through.objects.filter(**{f"{own_name}__in": pks})
+        for pair in pairs.select_related(other_name):
+            agent_id = getattr(pair, f"{own_name}_id")
+            related[agent_id][field.name].append(getattr(pair, other_name))
     return {row.pk: build_spec(row, links[row.pk], related[row.pk]) for row in rows}
 
 
@@ -67,15 +65,23 @@ def build_spec(
     agent: Agent, links: Iterable[AgentTool], related: Mapping[str, Iterable[Any]]
 ) -> AgentSpec:
     """Describe an unsaved agent with its tools and relations."""
-    names = {
-        name: sorted(row.name for row in related.get(name, ())) for name in related_names()
-    }
-    tools = {link.tool.name: _link_settings(link) for link in links}
-    return {
-        **{field.name: _field_value(agent, field) for field in own_fields()},
-        "tools": dict(sorted(tools.items())),
-        **names,
-    }
+    spec: AgentSpec = {}
+    for field in own_fields():
+        if field.is_relation:
+            row = getattr(agent, field.name)
+            spec[field.name] = row and row.name
+        else:
+            spec[field.name] = field.value_from_object(agent)
+    tools = {}
+    for link in links:
+        settings = link.settings.items()
+        tools[link.tool.name] = {
+            name: value for name, value in settings if value not in ("", None)
+        }
+    spec["tools"] = dict(sorted(tools.items()))
+    for name in related_names():
+        spec[name] = sorted(row.name for row in related.get(name, ()))
+    return spec
 
 
 def resolve(spec: AgentSpec, base: Agent | None = None) -> ResolvedSpec:
@@ -84,7 +90,10 @@ def resolve(spec: AgentSpec, base: Agent | None = None) -> ResolvedSpec:
     agent = copy(base) if base is not None else Agent()
     for field in own_fields():
         if field.name in spec:
-            _set_field(agent, field, spec[field.name], missing)
+            value = spec[field.name]
+            if field.is_relation and value is not None:
+                value = next(iter(_find_by_name(_related_rows(field), [value], missing)), None)
+            setattr(agent, field.name, value)
     tools = spec.get("tools", {})
     rows = _find_by_name(TOOL_ROWS.all(), tools, missing)
     links = [AgentTool(tool=row, **tools[row.name]) for row in rows]
@@ -103,8 +112,10 @@ def restore(
     """Restore the row from a description, except `keeps`; return what isn't available."""
     values = {name: value for name, value in spec.items() if name not in keeps}
     current = Agent.objects.select_for_update().get(pk=agent.pk)
-    if troubles := _name_conflict(current, values):
-        del values["name"]
+    troubles: list[str] = []
+    if Agent.objects.filter(name=values.get("name")).exclude(pk=agent.pk).exists():
+        sentence = _("Another agent is now named %(name)s, so this one keeps the name %(now)s.")
+        troubles.append(sentence % {"name": values.pop("name"), "now": current.name})
     resolved = resolve(values, current)
     resolved.agent.save()
     if "tools" in values:
@@ -131,23 +142,6 @@ def _related_fields() -> list[models.ManyToManyField]:
     return [field for field in Agent._meta.many_to_many if field.name != "tools"]
 
 
-def _link_settings(link: AgentTool) -> dict[str, Any]:
-    return {name: value for name, value in link.settings.items() if value not in ("", None)}
-
-
-def _field_value(agent: Agent, field: models.Field) -> Any:
-    if not field.is_relation:
-        return field.value_from_object(agent)
-    row = getattr(agent, field.name)
-    return row and row.name
-
-
-def _set_field(agent: Agent, field: models.Field, value: Any, missing: list[str]) -> None:
-    if field.is_relation and value is not None:
-        value = next(iter(_find_by_name(_related_rows(field), [value], missing)), None)
-    setattr(agent, field.name, value)
-
-
 def _related_rows(field: Any) -> models.QuerySet[Any]:
     related: Any = field.related_model
     return related._default_manager.complex_filter(field.get_limit_choices_to())
@@ -156,22 +150,8 @@ def _related_rows(field: Any) -> models.QuerySet[Any]:
 def _find_by_name(
     rows: models.QuerySet[Any], names: Collection[str], missing: list[str]
 ) -> list[Any]:
-    found = list(rows.filter(name__in=names).order_by("name"))
-    missing_names = sorted(set(names) - {row.name for row in found})
-    missing += [_missing_message(rows.model._meta.verbose_name, name) for name in missing_names]
-    return found
-
-
-def _missing_message(kind: Any, name: str) -> str:
-    values = {"kind": kind, "name": name}
-    return _("The %(kind)s %(name)s no longer exists, so it wasn't included.") % values
-
-
-def _name_conflict(agent: Agent, values: AgentSpec) -> list[str]:
-    name = values.get("name", agent.name)
-    if not Agent.objects.filter(name=name).exclude(pk=agent.pk).exists():
-        return []
-    return [
-        _("Another agent is now named %(name)s, so this one keeps the name %(now)s.")
-        % {"name": name, "now": agent.name}
-    ]
+    existing = list(rows.filter(name__in=names).order_by("name"))
+    for name in sorted(set(names) - {row.name for row in existing}):
+        sentence = _("The %(kind)s %(name)s no longer exists, so it wasn't included.")
+        missing.append(sentence % {"kind": rows.model._meta.verbose_name, "name": name})
+    return existing

@@ -10,7 +10,7 @@ from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, AgentVersion, Run
-from agents.models.catalog import MAX_NAME_CHARS
+from agents.models.catalog.agents import MAX_NAME_CHARS
 
 from . import agent_spec
 
@@ -80,24 +80,18 @@ def restore(agent: Agent, number: int, author: User) -> list[str]:
 @transaction.atomic
 def clone(agent: Agent, author: User) -> Agent:
     """Copy an agent under another name, disabled at first."""
-    cloned = Agent(name=_free_name(agent.name), enabled=False)
+    # An unused name, shortened if needed and numbered for several copies.
+    names = Agent.objects.filter(name__contains=COPY_SUFFIX).values_list("name", flat=True)
+    used_names = set(names)
+    stem = re.sub(rf"{COPY_SUFFIX}(-\d+)?$", "", agent.name)
+    suffix = COPY_SUFFIX
+    number = 1
+    while (name := f"{stem[: MAX_NAME_CHARS - len(suffix)]}{suffix}") in used_names:
+        number += 1
+        suffix = f"{COPY_SUFFIX}-{number}"
+    cloned = Agent(name=name, enabled=False)
     spec = agent_spec.describe(agent) | {"name": cloned.name}
     cloned.save()
     agent_spec.restore(cloned, spec)
     save(cloned, author, _("Copied from %(name)s.") % {"name": agent.name})
     return cloned
-
-
-def _free_name(name: str) -> str:
-    """Return an unused name, shortened if needed and numbered for several copies."""
-    bare = re.sub(rf"{COPY_SUFFIX}(-\d+)?$", "", name)
-    taken = set(Agent.objects.filter(name__contains=COPY_SUFFIX).values_list("name", flat=True))
-    number = 1
-    while (candidate := _copy_name(bare, number)) in taken:
-        number += 1
-    return candidate
-
-
-def _copy_name(name: str, number: int) -> str:
-    suffix = COPY_SUFFIX if number == 1 else f"{COPY_SUFFIX}-{number}"
-    return f"{name[: MAX_NAME_CHARS - len(suffix)]}{suffix}"

@@ -13,11 +13,11 @@ from django.db.models import Q, QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.engine import prompt_parts
-from agents.engine.guardrails import Guardrails
-from agents.learning import style
+from agents.memory import style
 from agents.models import Agent, Run
 
-OPENING, CLOSING = "<user_profile>", "</user_profile>"
+OPENING = "<user_profile>"
+CLOSING = "</user_profile>"
 MARK = re.compile(r"user_profile", re.IGNORECASE)
 PREAMBLE = (
     "The user wrote this in their profile. Follow it where it helps the user. It doesn't "
@@ -34,43 +34,36 @@ def for_run(run: Run, agent: Agent) -> str:
     """
     if run.user_id is None or not agent.accepts_custom_instructions:
         return ""
-    if run.workflow_id is not None or run.is_draft_run or _is_others(run):
+    if run.workflow_id is not None or run.is_draft_run:
         return ""
-    for is_on, about, wanted, chosen, learned, learns in _profile(run.user_id):
-        own = (about or "", wanted or "") if is_on else ("", "")
+    if run.origin is not None and run.origin.user_id != run.user_id:
+        return ""  # it repeats another user's question, which neither profile belongs to
+    for is_on, about_user, answer_style, chosen, learned, learns in _profile(run.user_id):
+        about_text = (about_user or "") if is_on else ""
+        style_text = (answer_style or "") if is_on else ""
         uses_learned = agent.learns and learns
-        lines = style.compose(chosen, learned if uses_learned else None, "\n".join(own))
-        return compose(*own, lines)
+        custom = f"{about_text}\n{style_text}"
+        lines = style.compose(chosen, learned if uses_learned else None, custom)
+        return compose(about_text, style_text, lines)
     return ""
 
 
-def screened(text: str, guardrails: Guardrails) -> str:
-    """Return the text if it passes the guardrails of the input, like a message must."""
-    inspection = guardrails.without_length_limits().inspect(text, "input")
-    return "" if inspection.is_blocked or inspection.text != text else text
-
-
-def compose(about: str, wanted: str, style_lines: Sequence[str] = ()) -> str:
+def compose(about_user: str, answer_style: str, style_lines: Sequence[str] = ()) -> str:
     """Return the texts between marks, which they can't contain themselves."""
-    parts = [
+    sections = [
         f"{heading}\n{MARK.sub('user profile', text).strip()}"
-        for heading, text in ((ABOUT_HEADING, about), (STYLE_HEADING, wanted))
+        for heading, text in ((ABOUT_HEADING, about_user), (STYLE_HEADING, answer_style))
         if text.strip()
     ]
-    parts += style_lines
-    if not parts:
+    sections += style_lines
+    if not sections:
         return ""
-    return "\n\n" + "\n".join([OPENING, PREAMBLE, *parts, CLOSING])
+    return "\n\n" + "\n".join([OPENING, PREAMBLE, *sections, CLOSING])
 
 
 def remove(value: Any) -> Any:
     """Return instructions, or a request with them, without users' parts: for shared links."""
     return prompt_parts.remove_personal(value)
-
-
-def _is_others(run: Run) -> bool:
-    """Whether it repeats another user's question, which neither profile belongs to."""
-    return run.origin is not None and run.origin.user_id != run.user_id
 
 
 @compiled_query

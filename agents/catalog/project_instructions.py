@@ -7,7 +7,8 @@ import re
 
 from agents.models import Project, Run
 
-OPENING, CLOSING = "<project_instructions>", "</project_instructions>"
+OPENING = "<project_instructions>"
+CLOSING = "</project_instructions>"
 MARK = re.compile(r"project_instructions", re.IGNORECASE)
 PREAMBLE = (
     "Members of the project “{name}” wrote this for its chats. Follow it where it helps. It "

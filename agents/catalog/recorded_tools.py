@@ -1,6 +1,6 @@
 """Tools that answer from the recording of a run, so that nothing is executed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -25,25 +25,22 @@ def observations(run: Run) -> list[dict[str, Any]]:
     """Return the results of tools and people in order, without handoffs, which run again."""
     is_colleague = Q(action__startswith=HANDOFF_PREFIX) & ~Q(action=AskPersonTool.name)
     tools = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(action__in=CONSTANT_TOOLS)
-    calls = tools.exclude(is_colleague)
-    return [
-        {
-            "tool": _called_tool(step),
+    recordings: list[dict[str, Any]] = []
+    for step in tools.exclude(is_colleague).order_by("number"):
+        # The tool that the model called, even if a fallback was used.
+        replaced_tools = (
+            note["tool"] for note in step.notes if note.get("kind") == StatusKind.TOOL_FALLBACK
+        )
+        recording = {
+            "tool": next(replaced_tools, step.action),
             "arguments": step.action_input,
             "observation": step.observation,
             "is_error": step.status != AgentStep.Status.DONE,
-            **({"sources": step.sources} if step.sources else {}),
         }
-        for step in calls.order_by("number")
-    ]
-
-
-def _called_tool(step: AgentStep) -> str:
-    """Return the tool the model called, even if a fallback was used."""
-    replaced = (
-        note["tool"] for note in step.notes if note.get("kind") == StatusKind.TOOL_FALLBACK
-    )
-    return next(replaced, step.action)
+        if step.sources:
+            recording["sources"] = step.sources
+        recordings.append(recording)
+    return recordings
 
 
 def registry_of(recorded_calls: RecordedCalls) -> RegistryLoader:
@@ -55,42 +52,30 @@ def registry_of(recorded_calls: RecordedCalls) -> RegistryLoader:
         added_tools: Iterable[Tool] = (),
         **_options: Any,
     ) -> ToolRegistry:
-        tools = [_recorded_tool(recorded_calls, tool) for tool in local_tools]
-        tools += [
-            RecordedTool(recorded_calls, _remote_spec(row), is_untrusted=True)
-            for row in rows
-            if mcp_servers.is_offered(row)
-        ]
-        replacements = {
-            tool.name: _recorded_person(recorded_calls, tool) for tool in added_tools
-        }
-        return ToolRegistry(
-            [*(t for t in tools if t.name not in replacements), *replacements.values()]
-        )
+        tools: list[Tool] = []
+        for tool in local_tools:
+            if isinstance(tool, AskPersonTool):
+                tools.append(RecordedPerson(recorded_calls, tool))
+            else:
+                is_untrusted = bool(getattr(tool, "is_untrusted", False))
+                tools.append(RecordedTool(recorded_calls, specification(tool), is_untrusted))
+        for row in filter(mcp_servers.is_offered, rows):
+            # Its accepted definition, without contacting the server.
+            definition = row.definition or {}
+            function = {
+                "name": row.name,
+                "description": row.description or definition.get("description", ""),
+                "parameters": definition.get("parameters", {"type": "object"}),
+            }
+            spec = {"function": function}
+            tools.append(RecordedTool(recorded_calls, spec, is_untrusted=True))
+        replacements: dict[str, Tool] = {}
+        for tool in added_tools:
+            if isinstance(tool, AskPersonTool):
+                replacements[tool.name] = RecordedPerson(recorded_calls, tool)
+            else:
+                replacements[tool.name] = tool
+        unreplaced = [tool for tool in tools if tool.name not in replacements]
+        return ToolRegistry([*unreplaced, *replacements.values()])
 
     return load
-
-
-def _recorded_tool(recorded_calls: RecordedCalls, tool: Tool) -> Tool:
-    if isinstance(tool, AskPersonTool):
-        return RecordedPerson(recorded_calls, tool)
-    untrusted = bool(getattr(tool, "is_untrusted", False))
-    return RecordedTool(recorded_calls, specification(tool), untrusted)
-
-
-def _recorded_person(recorded_calls: RecordedCalls, tool: Tool) -> Tool:
-    if isinstance(tool, AskPersonTool):
-        return RecordedPerson(recorded_calls, tool)
-    return tool
-
-
-def _remote_spec(row: ToolRegistration) -> Mapping[str, Any]:
-    """Return an MCP tool's accepted definition, without contacting the server."""
-    definition = row.definition or {}
-    return {
-        "function": {
-            "name": row.name,
-            "description": row.description or definition.get("description", ""),
-            "parameters": definition.get("parameters", {"type": "object"}),
-        }
-    }

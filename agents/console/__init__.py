@@ -1,21 +1,14 @@
 """The admin console, one module per subject."""
 
-from . import (
-    access,
-    agents,
-    audit,
-    budgets,
-    databases,
-    experiences,
-    guardrails,
-    knowledge,
-    mcp_servers,
-    models,
-    runs,
-    settings_page,
-    tools,
-    workflows,
-)
+from . import access, workflows
+from .activity import audit, experiences, knowledge, runs
+from .agent_admin import agents
+from .guardrail_admin import guardrails
+from .language_models import models
+from .mcp import mcp_servers
+from .metering import budgets
+from .system import settings_page
+from .tool_admin import databases, tools
 
 __all__ = [
     "access",

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import MemoryExclusion, ReviewScope
 
-from .model_admin import ConsoleAdmin
+from .admin_classes.model_admin import ConsoleAdmin
 
 
 @admin.register(ReviewScope)

@@ -1,7 +1,7 @@
 """The page of caches: size, hits, savings, and what providers' prompt caches did."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -10,21 +10,22 @@ from django.contrib import admin, messages
 from django.contrib.auth.decorators import permission_required
 from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents import caches
 from agents.access.requests import signed_in_user
-from agents.installation import configured
+from agents.db.installation import configured
+from agents.metering import caches
 from agents.models import Agent, AgentStep, CacheEntry, CacheUsage, Run, ToolRegistration
-from agents.models.caches import CacheKind
+from agents.models.metering.caches import CacheKind
+from agents.web.presentation.formats import formatting
 
-from . import figures, model_usage
-from .usage import oldest_run_id
+from .admin_classes.pages import render_page
+from .language_models import model_usage
 
 PERMISSION = "agents.change_agent"
 PERIOD = timedelta(days=7)
@@ -54,7 +55,7 @@ class CacheRow:
     @property
     def hit_rate(self) -> str:
         tried = self.hits + self.misses
-        return figures.percent(self.hits / tried) if tried else "—"
+        return formatting.percent(self.hits / tried) if tried else "—"
 
     @property
     def saved_ms(self) -> float:
@@ -71,10 +72,10 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 @permission_required(PERMISSION, raise_exception=True)
 def page(request: HttpRequest) -> HttpResponse:
     rows = load_rows()
-    hits, misses = sum(row.hits for row in rows), sum(row.misses for row in rows)
+    hits = sum(row.hits for row in rows)
+    misses = sum(row.misses for row in rows)
     runs = model_usage.visible_runs(signed_in_user(request))
     context = {
-        **admin.site.each_context(request),
         "title": _("Caches"),
         "rows": rows,
         "models": prompt_caches(runs) if runs is not None else [],
@@ -83,12 +84,12 @@ def page(request: HttpRequest) -> HttpResponse:
         "max_entries": configured.CACHE_ENTRIES.value,
         "max_size": configured.CACHE_MB.value,
         "hits": hits,
-        "hit_rate": figures.percent(hits / (hits + misses)) if hits + misses else "—",
+        "hit_rate": formatting.percent(hits / (hits + misses)) if hits + misses else "—",
         "saved_ms": sum(row.saved_ms for row in rows),
         "saved": sum(row.cost for row in rows),
         "tools_url": reverse("admin:agents_toolregistration_changelist"),
     }
-    return render(request, "admin/agents/caches.html", context)
+    return render_page(request, "admin/agents/caches.html", context)
 
 
 @require_POST
@@ -125,64 +126,59 @@ def load_rows() -> list[CacheRow]:
         .values("source")
         .annotate(*(Sum(name) for name in ("hits", "misses", "seconds", "cost_micros")))
     }
-    found = [*_tool_rows(entries, used), *_agent_rows(entries, used)]
-    return sorted(found, key=lambda row: (-row.hits, -row.size, row.name))
+    used_pks: dict[str, set[int]] = {"tool": set(), "agent": set()}
+    for source in entries.keys() | used.keys():
+        kind, _colon, pk = source.partition(":")
+        if kind in used_pks:
+            used_pks[kind].add(int(pk))
+    rows = []
+    for tool in ToolRegistration.objects.filter(
+        ~Q(result_cache="") | Q(pk__in=used_pks["tool"])
+    ):
+        source = f"tool:{tool.pk}"
+        rows.append(
+            CacheRow(
+                source=source,
+                name=tool.name,
+                url=reverse("admin:agents_toolregistration_change", args=[tool.pk]),
+                kind=str(CacheKind.TOOL.label),
+                scope=tool.get_result_cache_display(),
+                lifetime_ms=tool.result_cache_seconds * 1000.0 if tool.result_cache else None,
+                **_figures(entries.get(source, {}), used.get(source, {})),
+            )
+        )
+    for agent in Agent.objects.filter(~Q(reply_cache="") | Q(pk__in=used_pks["agent"])):
+        source = f"agent:{agent.pk}"
+        rows.append(
+            CacheRow(
+                source=source,
+                name=agent.name,
+                url=reverse("admin:agents_agent_change", args=[agent.pk]),
+                kind=str(CacheKind.MODEL.label),
+                scope=agent.get_reply_cache_display(),
+                lifetime_ms=agent.reply_cache_seconds * 1000.0 if agent.reply_cache else None,
+                **_figures(entries.get(source, {}), used.get(source, {})),
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.hits, -row.size, row.name))
 
 
-def _tool_rows(entries: dict[str, Any], used: dict[str, Any]) -> Iterable[CacheRow]:
-    known = _pks("tool", entries, used)
-    for tool in ToolRegistration.objects.filter(~Q(result_cache="") | Q(pk__in=known)):
-        url = reverse("admin:agents_toolregistration_change", args=[tool.pk])
-        about = (tool.name, url, CacheKind.TOOL, tool.get_result_cache_display())
-        seconds = tool.result_cache_seconds if tool.result_cache else None
-        yield _row(f"tool:{tool.pk}", *about, seconds, entries, used)
-
-
-def _agent_rows(entries: dict[str, Any], used: dict[str, Any]) -> Iterable[CacheRow]:
-    known = _pks("agent", entries, used)
-    for agent in Agent.objects.filter(~Q(reply_cache="") | Q(pk__in=known)):
-        url = reverse("admin:agents_agent_change", args=[agent.pk])
-        about = (agent.name, url, CacheKind.MODEL, agent.get_reply_cache_display())
-        seconds = agent.reply_cache_seconds if agent.reply_cache else None
-        yield _row(f"agent:{agent.pk}", *about, seconds, entries, used)
-
-
-def _pks(kind: str, *found: dict[str, Any]) -> list[int]:
-    names = {name for each in found for name in each if name.startswith(f"{kind}:")}
-    return [int(name.partition(":")[2]) for name in names]
-
-
-def _row(
-    source: str,
-    name: str,
-    url: str,
-    kind: CacheKind,
-    scope: str,
-    seconds: int | None,
-    entries: dict[str, Any],
-    used: dict[str, Any],
-) -> CacheRow:
-    held, counts = entries.get(source, {}), used.get(source, {})
-    return CacheRow(
-        source=source,
-        name=name,
-        url=url,
-        kind=str(kind.label),
-        scope=scope,
-        lifetime_ms=None if seconds is None else seconds * 1000.0,
-        entries=held.get("entries", 0),
-        size=held.get("size") or 0,
-        hits=counts.get("hits__sum") or 0,
-        misses=counts.get("misses__sum") or 0,
-        seconds=counts.get("seconds__sum") or 0.0,
-        cost=(counts.get("cost_micros__sum") or 0) / MICROS,
-    )
+def _figures(entries: Mapping[str, Any], counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of one cache from its entries and its use."""
+    return {
+        "entries": entries.get("entries", 0),
+        "size": entries.get("size") or 0,
+        "hits": counts.get("hits__sum") or 0,
+        "misses": counts.get("misses__sum") or 0,
+        "seconds": counts.get("seconds__sum") or 0.0,
+        "cost": (counts.get("cost_micros__sum") or 0) / MICROS,
+    }
 
 
 def prompt_caches(runs: QuerySet[Run]) -> list[dict[str, Any]]:
     """Return what providers' caches did in the last seven days, by model."""
     since = timezone.now() - PERIOD
-    recent = runs.filter(started_at__gte=since, pk__gte=oldest_run_id(since))
+    recent = runs.filter(started_at__gte=since, pk__gte=model_usage.oldest_run_id(since))
     rows = (
         AgentStep.objects.filter(run__in=recent.order_by().values("pk"), prompt_tokens__gt=0)
         .order_by()
@@ -192,4 +188,4 @@ def prompt_caches(runs: QuerySet[Run]) -> list[dict[str, Any]]:
         )
         .order_by("-sent")[:MAX_MODELS]
     )
-    return [{**row, "share": figures.percent(row["read"] / row["sent"])} for row in rows]
+    return [{**row, "share": formatting.percent(row["read"] / row["sent"])} for row in rows]

@@ -1,25 +1,21 @@
 """The console's menu, ordered by an administrator's tasks."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from . import (
-    caches,
-    circuit_breakers,
-    configuration,
-    health,
-    recently_deleted,
-    settings_page,
-)
+from . import caches
+from .activity import recently_deleted
+from .admin_classes.pages import render_page
+from .system import configuration, health, settings_page
+from .tool_admin import circuit_breakers
 
 Entry = dict[str, Any]  # in the format of Django's templates
 
@@ -29,14 +25,14 @@ class ConsolePage:
     """A page without a model; its permission decides who sees it in the menu."""
 
     name: str | Promise
-    about: str | Promise
+    description: str | Promise
     view: str
     permission: str
 
     def menu_entry(self) -> Entry:
         return {
             "name": self.name,
-            "about": self.about,
+            "about": self.description,
             "object_name": self.view.partition(":")[2],
             "admin_url": reverse(self.view),
             "add_url": None,
@@ -83,7 +79,7 @@ MENU = (
         pages=(
             ConsolePage(
                 name=_("Circuit breakers"),
-                about=_("Models and tools that are paused because they keep failing."),
+                description=_("Models and tools that are paused because they keep failing."),
                 view="admin:agents_circuits",
                 permission="agents.change_agent",
             ),
@@ -125,7 +121,7 @@ MENU = (
         pages=(
             ConsolePage(
                 name=_("Guardrail hits"),
-                about=_("Hits of all rules, and whether they were correct."),
+                description=_("Hits of all rules, and whether they were correct."),
                 view="admin:agents_guardrail_hits",
                 permission="agents.review_runs",
             ),
@@ -146,7 +142,7 @@ MENU = (
         pages=(
             ConsolePage(
                 name=_("Roles"),
-                about=_("What each role can do."),
+                description=_("What each role can do."),
                 view="admin:people_roles",
                 permission="auth.view_user",
             ),
@@ -182,31 +178,31 @@ MENU = (
         pages=(
             ConsolePage(
                 name=_("Dashboard"),
-                about=_("Cost, quality and speed of agents over time."),
+                description=_("Cost, quality and speed of agents over time."),
                 view="dashboard:overview",
                 permission="dashboard.view_dashboard",
             ),
             ConsolePage(
                 name=_("Runs"),
-                about=_("Every run and its result, step by step."),
+                description=_("Every run and its result, step by step."),
                 view="trace:list",
                 permission="agents.view_run",
             ),
             ConsolePage(
                 name=_("Approvals"),
-                about=_("Requests that wait for a decision."),
+                description=_("Requests that wait for a decision."),
                 view="runs:approvals",
                 permission="agents.view_approval",
             ),
             ConsolePage(
                 name=_("Review"),
-                about=_("Runs that were flagged, and what reviewers said."),
+                description=_("Runs that were flagged, and what reviewers said."),
                 view="trace:review",
                 permission="agents.review_runs",
             ),
             ConsolePage(
                 name=_("Notifications"),
-                about=_("Alerts that were sent to you."),
+                description=_("Alerts that were sent to you."),
                 view="alerts:notifications",
                 permission="alerts.view_alertrule",
             ),
@@ -240,25 +236,27 @@ MENU = (
         pages=(
             ConsolePage(
                 name=_("Health"),
-                about=_("Current status, and how to fix problems."),
+                description=_("Current status, and how to fix problems."),
                 view="admin:agents_health",
                 permission="agents.view_serverprocess",
             ),
             ConsolePage(
                 name=_("Caches"),
-                about=_("Saved results of tools and models: size, hits and savings."),
+                description=_("Saved results of tools and models: size, hits and savings."),
                 view="admin:agents_caches",
                 permission=caches.PERMISSION,
             ),
             ConsolePage(
                 name=_("Settings"),
-                about=_("Limits, timeouts, retention and default quotas of the installation."),
+                description=_(
+                    "Limits, timeouts, retention and default quotas of the installation."
+                ),
                 view="admin:agents_settings",
                 permission=settings_page.VIEW,
             ),
             ConsolePage(
                 name=_("Configuration"),
-                about=_("Export, compare and import all settings as one file."),
+                description=_("Export, compare and import all settings as one file."),
                 view="admin:agents_configuration",
                 permission=configuration.PERMISSION,
             ),
@@ -276,9 +274,8 @@ OWN_NAMES = {
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
     """Return the URLs of our own pages."""
-    raw = path("raw-data/", site.admin_view(_raw_data_view(site)), name="raw_data")
     return [
-        raw,
+        path("raw-data/", site.admin_view(raw_data), name="raw_data"),
         *recently_deleted.urls(site),
         *health.urls(site),
         *caches.urls(site),
@@ -295,17 +292,41 @@ REVIEWER_ENTRIES = {"problems.Problem", "dashboard:overview", "trace:review"}
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """Return everything this user can open, under our headings instead of Django's apps."""
     models = _entries_by_label(apps)
-    sections = [
-        _section_entry(section, _section_entries(section, models, request)) for section in MENU
-    ]
+    sections: list[Entry] = []
+    for section in MENU:
+        rows = list(_pop_entries(section, models))
+        user = request.user
+        pages = [page.menu_entry() for page in section.pages if user.has_perm(page.permission)]
+        entries = [*pages, *rows] if section.has_pages_first else [*rows, *pages]
+        for group in section.groups:
+            entries = _grouped(entries, group)
+        sections.append(
+            {
+                "app_label": section.key,
+                "name": section.name,
+                "icon": section.icon,
+                "app_url": f"{reverse('admin:index')}#{section.key}",
+                "models": entries,
+            }
+        )
     if models:
-        sections[-1]["models"].append(_raw_data_entry(models.values(), request.path))
+        # The page that lists the other tables is current on each of them.
+        is_below = any(
+            request.path.startswith(table["admin_url"] or request.path + "/")
+            for table in models.values()
+        )
+        sections[-1]["models"].append(
+            {
+                "name": RAW_DATA,
+                "admin_url": reverse("admin:raw_data"),
+                "object_name": "raw",
+                "is_below": is_below,
+            }
+        )
     if not request.user.is_staff:
-        for section in sections:
-            section["models"] = [
-                e for e in section["models"] if e.get("key") in REVIEWER_ENTRIES
-            ]
-    sections = [section for section in sections if section["models"]]
+        for entry in sections:
+            entry["models"] = [e for e in entry["models"] if e.get("key") in REVIEWER_ENTRIES]
+    sections = [entry for entry in sections if entry["models"]]
     _mark_current(sections, request.path)
     return sections
 
@@ -318,25 +339,12 @@ def raw_tables(apps: list[Entry]) -> list[Entry]:
     return sorted(models.values(), key=lambda entry: str(entry["name"]))
 
 
-def _raw_data_view(site: admin.AdminSite) -> Callable[[HttpRequest], HttpResponse]:
-    def raw_data(request: HttpRequest) -> HttpResponse:
-        """List the tables behind the product; their pages are read-only."""
-        # Not through the site, which would order them for the menu.
-        apps = [{"models": app["models"]} for app in site._build_app_dict(request).values()]
-        tables = raw_tables(apps)
-        context = {**site.each_context(request), "title": RAW_DATA, "tables": tables}
-        return render(request, "admin/raw_data.html", context)
-
-    return raw_data
-
-
-def _raw_data_entry(tables: Iterable[Entry], current_path: str) -> Entry:
-    """Return the menu's entry of the page that lists the tables; it is current on each."""
-    url = reverse("admin:raw_data")
-    is_below = any(
-        current_path.startswith(table["admin_url"] or current_path + "/") for table in tables
-    )
-    return {"name": RAW_DATA, "admin_url": url, "object_name": "raw", "is_below": is_below}
+def raw_data(request: HttpRequest) -> HttpResponse:
+    """List the tables behind the product; their pages are read-only."""
+    # Not through the site's list, which is ordered for the menu.
+    apps = [{"models": app["models"]} for app in admin.site._build_app_dict(request).values()]
+    context = {"title": RAW_DATA, "tables": raw_tables(apps)}
+    return render_page(request, "admin/raw_data.html", context)
 
 
 def current_page(sections: list[Entry]) -> dict[str, Any]:
@@ -346,10 +354,10 @@ def current_page(sections: list[Entry]) -> dict[str, Any]:
     ]
     tabs = [tab for entry in entries for tab in entry.get("tabs", [])]
     leaf: Entry = next((tab for tab in tabs or entries if tab.get("is_here")), {})
-    found = {"about": leaf.get("about", "")}
+    context = {"about": leaf.get("about", "")}
     if leaf.get("is_page"):
-        found |= {"page_group": entries[0]["name"], "page_tabs": tabs}
-    return found
+        context |= {"page_group": entries[0]["name"], "page_tabs": tabs}
+    return context
 
 
 def _mark_current(sections: list[Entry], current_path: str) -> None:
@@ -375,48 +383,23 @@ def _entries_by_label(apps: list[Entry]) -> dict[str, Entry]:
     return {entry["model"]._meta.label: entry for app in apps for entry in app["models"]}
 
 
-def _section_entries(
-    section: MenuSection, models: dict[str, Entry], request: HttpRequest
-) -> list[Entry]:
-    rows = list(_pop_entries(section, models))
-    pages = _page_entries(section, request)
-    entries = [*pages, *rows] if section.has_pages_first else [*rows, *pages]
-    for group in section.groups:
-        entries = _grouped(entries, group)
-    return entries
-
-
 def _grouped(entries: list[Entry], group: TabGroup) -> list[Entry]:
     """Replace the group's pages by one entry, where the first of its tabs was."""
-    known = {entry["key"]: entry for entry in entries if entry.get("key") in group.tabs}
-    if len(known) < 2:
+    members = {entry["key"]: entry for entry in entries if entry.get("key") in group.tabs}
+    if len(members) < 2:
         return entries
-    tabs = [{**known[key], "tab": tab} for key, tab in group.tabs.items() if key in known]
-    first = tabs[0]["key"]
-    entry = {**tabs[0], "name": group.name, "tabs": tabs}
-    placed = [entry if other.get("key") == first else other for other in entries]
-    return [other for other in placed if other is entry or other.get("key") not in known]
+    tabs = [{**members[key], "tab": tab} for key, tab in group.tabs.items() if key in members]
+    result = []
+    for entry in entries:
+        if entry.get("key") == tabs[0]["key"]:
+            result.append({**tabs[0], "name": group.name, "tabs": tabs})
+        elif entry.get("key") not in members:
+            result.append(entry)
+    return result
 
 
 def _pop_entries(section: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
-    for label, about in section.rows.items():
+    for label, description in section.rows.items():
         if entry := models.pop(label, None):
             name = OWN_NAMES.get(label) or capfirst(entry["name"])
-            yield {**entry, "name": name, "about": about, "key": label}
-
-
-def _page_entries(section: MenuSection, request: HttpRequest) -> list[Entry]:
-    return [
-        page.menu_entry() for page in section.pages if request.user.has_perm(page.permission)
-    ]
-
-
-def _section_entry(section: MenuSection, entries: list[Entry]) -> Entry:
-    url = f"{reverse('admin:index')}#{section.key}"
-    return {
-        "app_label": section.key,
-        "name": section.name,
-        "icon": section.icon,
-        "app_url": url,
-        "models": entries,
-    }
+            yield {**entry, "name": name, "about": description, "key": label}

@@ -19,13 +19,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from agents.access.requests import signed_in_user
+from agents.db.sanitize import parse_id
 from agents.engine.plans import read_definition
 from agents.models import Schedule, Workflow
 from agents.models.types import AnyUser, LazyText
-from agents.workflows import acceptance, schedules, start
+from agents.web.workflows import acceptance, schedules, start
 
-from .json_field import JsonObjectField
-from .model_admin import ConsoleAdmin
+from .admin_classes.json_field import JsonObjectField
+from .admin_classes.model_admin import ConsoleAdmin
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -46,7 +47,7 @@ class WorkflowAdmin(ConsoleAdmin):
     fields = ["name", "description", "enabled", "way"]
     readonly_fields = ["name", "description", "way"]
 
-    def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
         return redirect("workflows:new")
@@ -89,7 +90,8 @@ class ScheduleForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        workflow, parameters = cleaned.get("workflow"), cleaned.get("parameters")
+        workflow = cleaned.get("workflow")
+        parameters = cleaned.get("parameters")
         if (
             workflow is not None
             and isinstance(parameters, dict)
@@ -126,8 +128,8 @@ class ScheduleAdmin(ConsoleAdmin):
         """Return whether it is active, and if not, who has to do what."""
         if schedule.pk is None:
             return "—"
-        held = acceptance.why_held(schedule, schedule.workflow.newest)
-        return held or schedule.trouble or _("Accepted by owner")
+        held_reason = acceptance.why_held(schedule, schedule.workflow.newest)
+        return held_reason or schedule.trouble or _("Accepted by owner")
 
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -145,25 +147,22 @@ class ScheduleAdmin(ConsoleAdmin):
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Prefill the user, and the parameters of the workflow in the URL."""
+        """Prefill the user, and the parameters of the workflow in the URL.
+
+        A parameter that requires a value is null.
+        """
         initial = super().get_changeform_initial_data(request)
-        return {"user": request.user.pk, "parameters": _default_parameters(request), **initial}
+        workflows = Workflow.objects.for_user(request.user)
+        workflow = workflows.filter(pk=parse_id(request.GET.get("workflow")) or 0).first()
+        version = workflow.newest if workflow else None
+        parameters = dict(read_definition(version.text).plan.parameters) if version else {}
+        return {"user": request.user.pk, "parameters": parameters, **initial}
 
     def formfield_for_dbfield(
-        self, db_field: models.Field, request: HttpRequest, **more: Any
+        self, db_field: models.Field, request: HttpRequest, **options: Any
     ) -> forms.Field | None:
-        field = super().formfield_for_dbfield(db_field, request, **more)
+        field = super().formfield_for_dbfield(db_field, request, **options)
         if field is not None and db_field.name == "cron":
             zone = _("Time zone: %(zone)s.") % {"zone": timezone.get_current_timezone_name()}
             field.help_text = format_html("{} {}", field.help_text, zone)
         return field
-
-
-def _default_parameters(request: HttpRequest) -> dict[str, Any]:
-    """Return all parameters by name; null where a value is required."""
-    pk = request.GET.get("workflow", "")
-    is_number = pk.isascii() and pk.isdigit()
-    workflows = Workflow.objects.for_user(request.user)
-    workflow = workflows.filter(pk=pk).first() if is_number else None
-    version = workflow.newest if workflow else None
-    return dict(read_definition(version.text).plan.parameters) if version else {}

@@ -3,7 +3,7 @@
 Django builds a query's SQL each time, which takes several times as long as running it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, update_wrapper
 from inspect import signature
@@ -50,23 +50,27 @@ class compiled_query(Generic[Values, Result]):
         self._statements = lru_cache(maxsize=256)(self._compile)
         update_wrapper(self, make)
 
-    def __call__(self, *values: Values.args, **named: Values.kwargs) -> list[Result]:
+    def __call__(self, *values: Values.args, **keywords: Values.kwargs) -> list[Result]:
         names = self.names
         if self.is_variadic:
             if not values:
                 return []  # of no values: no rows
             names = tuple(map(str, range(len(values))))
         statement = self._statements(names)
-        bound = dict(zip(names, values, strict=not named)) | named
+        bound = dict(zip(names, values, strict=not keywords)) | keywords
         params = [
             bound[param.name] if isinstance(param, Placeholder) else param
             for param in statement.params
         ]
         connection = connections[statement.db]  # one per thread
         rows = fetch(connection, statement.sql, params)
-        if statement.converters:
-            rows = [_convert_row(row, statement.converters, connection) for row in rows]
-        return list(map(statement.read, rows))
+        if statement.converters:  # to Python types that the database lacks
+            converted = [list(row) for row in rows]
+            for row in converted:
+                for index, convert, column in statement.converters:
+                    row[index] = convert(row[index], column, connection)
+            return list(map(statement.read_row, converted))
+        return list(map(statement.read_row, rows))
 
     def _compile(self, names: tuple[str, ...]) -> "_CompiledQuery":
         make: Callable[..., QuerySet[Any, Result]] = self.make
@@ -80,8 +84,8 @@ class compiled_query(Generic[Values, Result]):
             for index, (functions, column) in converters_by_index
             for convert in functions
         ]
-        read = ROW_READERS[queryset._iterable_class](compiler, queryset.db)
-        return _CompiledQuery(queryset.db, sql, params, converters, read)
+        read_row = ROW_READERS[queryset._iterable_class](compiler, queryset.db)
+        return _CompiledQuery(queryset.db, sql, params, converters, read_row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +96,7 @@ class _CompiledQuery:
     sql: str
     params: Sequence[Any]
     converters: list[tuple[int, Callable[..., Any], Any]]
-    read: Callable[[Row], Any]
-
-
-def _convert_row(row: Row, converters: Iterable[Any], connection: Any) -> Row:
-    """Convert a row's values to Python types that the database lacks."""
-    values = list(row)
-    for index, convert, column in converters:
-        values[index] = convert(values[index], column, connection)
-    return values
+    read_row: Callable[[Row], Any]
 
 
 def _instance_reader(compiler: Any, db: str) -> Callable[[Row], Model]:
@@ -129,8 +125,8 @@ def _row_factory(klass_info: Any, select: Any, db: str) -> Callable[[Row], Any]:
     names = [column.target.attname for column, *_ in select[first:last]]
     key = first + names.index(model._meta.pk.attname)
     related = [
-        (_row_factory(part, select, db), part["local_setter"], part["remote_setter"])
-        for part in klass_info.get("related_klass_infos", ())
+        (_row_factory(info, select, db), info["local_setter"], info["remote_setter"])
+        for info in klass_info.get("related_klass_infos", ())
     ]
 
     def make(row: Row) -> Model | None:
@@ -141,10 +137,10 @@ def _row_factory(klass_info: Any, select: Any, db: str) -> Callable[[Row], Any]:
         instance._state.adding = False
         instance._state.db = db
         vars(instance).update(zip(names, row[first:last], strict=True))
-        for make_part, set_local, set_remote in related:
-            set_local(instance, part := make_part(row))
-            if part is not None:
-                set_remote(part, instance)
+        for make_related, set_local, set_remote in related:
+            set_local(instance, related_instance := make_related(row))
+            if related_instance is not None:
+                set_remote(related_instance, instance)
         return instance
 
     return make

@@ -17,7 +17,9 @@ def protect(data: Path) -> None:
     SQLite gives -wal and -shm the mode of their database.
     """
     os.umask(OTHERS_MASK)
-    if not _is_shared(data):
+    # A shared folder such as /tmp must stay accessible.
+    is_shared = data == Path(data.anchor) or bool(data.stat().st_mode & stat.S_ISVTX)
+    if not is_shared:
         for path in _entries(data):
             _restrict(path)
 
@@ -25,11 +27,6 @@ def protect(data: Path) -> None:
 def is_exposed(data: Path) -> bool:
     """Whether other users of this machine can look into the folder."""
     return bool(stat.S_IMODE(data.stat().st_mode) & OTHERS_MASK)
-
-
-def _is_shared(data: Path) -> bool:
-    """Whether it is a shared folder such as /tmp, which must stay accessible."""
-    return data == Path(data.anchor) or bool(data.stat().st_mode & stat.S_ISVTX)
 
 
 def _entries(data: Path) -> Iterator[Path]:
@@ -53,9 +50,10 @@ def _restrict(path: Path) -> None:
     except OSError:
         return  # a link, a socket, another user's, or deleted meanwhile
     try:
-        found = os.fstat(descriptor)
-        is_file = stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)
-        mode, is_ours = stat.S_IMODE(found.st_mode), found.st_uid == os.geteuid()
+        status = os.fstat(descriptor)
+        is_file = stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)
+        is_ours = status.st_uid == os.geteuid()
+        mode = stat.S_IMODE(status.st_mode)
         if is_file and is_ours and mode & OTHERS_MASK:
             os.fchmod(descriptor, mode & ~OTHERS_MASK)  # a program stays executable
     finally:

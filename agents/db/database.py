@@ -1,6 +1,6 @@
 """The database thread: runs queries from the event loop."""
 
-from asyncio import AbstractEventLoop, get_running_loop, wrap_future
+from asyncio import get_running_loop, wrap_future
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -74,7 +74,16 @@ class PriorityExecutor(Executor):
 
     def _run_next(self) -> None:
         with self._lock:
-            future, fn, args, kwargs = self._pop_next()
+            waiting = [priority for priority, queue in self._waiting.items() if queue]
+            overdue = [
+                priority for priority in waiting[1:] if self._passed[priority] >= MAX_SKIPS
+            ]
+            chosen = max(
+                overdue, key=lambda priority: self._passed[priority], default=waiting[0]
+            )
+            for priority in waiting:
+                self._passed[priority] = 0 if priority is chosen else self._passed[priority] + 1
+            future, fn, args, kwargs = self._waiting[chosen].popleft()
         if not future.set_running_or_notify_cancel():
             return
         try:
@@ -83,14 +92,6 @@ class PriorityExecutor(Executor):
             future.set_exception(error)
         else:
             future.set_result(result)
-
-    def _pop_next(self) -> "_Call":
-        waiting = [priority for priority, queue in self._waiting.items() if queue]
-        overdue = [priority for priority in waiting[1:] if self._passed[priority] >= MAX_SKIPS]
-        chosen = max(overdue, key=lambda priority: self._passed[priority], default=waiting[0])
-        for priority in waiting:
-            self._passed[priority] = 0 if priority is chosen else self._passed[priority] + 1
-        return self._waiting[chosen].popleft()
 
 
 _Call = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -128,7 +129,12 @@ async def run_deferred(
 
 def _submit(priority: Priority, function: Callable[[], Result]) -> Awaitable[Result]:
     loop = get_running_loop()
-    if _uses_other_thread(loop):
+    if (
+        # That of a request or a command.
+        SyncToAsync.thread_sensitive_context.get(None) is not None
+        or getattr(AsyncToSync.executors, "current", None) is not None
+        or loop in AsyncToSync.loop_thread_executors
+    ):
         result: Awaitable[Result] = database_sync_to_async(function)()
         return result
     call = partial(copy_context().run, _run_with_connection, function)
@@ -142,12 +148,3 @@ def _run_with_connection(function: Callable[[], Result]) -> Result:
         return function()
     finally:
         close_old_connections()
-
-
-def _uses_other_thread(loop: AbstractEventLoop) -> bool:
-    """Whether another thread must be used: that of a request or a command."""
-    return (
-        SyncToAsync.thread_sensitive_context.get(None) is not None
-        or getattr(AsyncToSync.executors, "current", None) is not None
-        or loop in AsyncToSync.loop_thread_executors
-    )

@@ -50,7 +50,7 @@ def insert(row: Model) -> None:
     model = type(row)
     wrapper = _connection()
     values = [_insert_value(field, row, wrapper) for field in _insert_fields(model)]
-    sql = _insert_statement(model, tuple(part for part, _ in values), True)
+    sql = _insert_statement(model, tuple(value_sql for value_sql, _ in values), True)
     [[row.pk]] = fetch(wrapper, sql, [param for _, params in values for param in params])
     row._state.adding = False
     row._state.db = wrapper.alias
@@ -61,11 +61,11 @@ def insert_many(model: type[Model], rows: Iterable[Model]) -> None:
     fields = _insert_fields(model)
     wrapper = _connection()
     sql = _insert_statement(model, ("%s",) * len(fields), False)
-    written = [
+    prepared_rows = [
         [_db_value(field, _field_value(field, row), wrapper) for field in fields]
         for row in rows
     ]
-    execute_many(wrapper, sql, written)
+    execute_many(wrapper, sql, prepared_rows)
 
 
 def _connection() -> BaseDatabaseWrapper:
@@ -117,10 +117,10 @@ def _update_statement(
     """Return the UPDATE statement, and the fields of its values."""
     fields = [concrete_field(model, name) for name in (*dict(changed), *filters)]
     columns = [_column(field) for field in fields]
-    assignments = [
-        _assignment(columns[index], is_increment)
-        for index, (_, is_increment) in enumerate(changed)
-    ]
+    assignments = []
+    for column, (_, is_increment) in zip(columns, changed, strict=False):
+        current_value = f"COALESCE({column}, 0) + " if is_increment else ""
+        assignments.append(f"{column} = {current_value}%s")
     conditions = [f"{column} = %s" for column in columns[len(assignments) :]]
     sql = (
         f"UPDATE {_table(model)} SET {', '.join(assignments)} WHERE {' AND '.join(conditions)}"
@@ -134,11 +134,6 @@ def concrete_field(model: type[Model], name: str) -> Field:
     if not isinstance(field, Field):
         raise FieldDoesNotExist(f"{model._meta.label} has no column for {name}.")
     return field
-
-
-def _assignment(column: str, is_increment: bool) -> str:
-    current_value = f"COALESCE({column}, 0) + " if is_increment else ""
-    return f"{column} = {current_value}%s"
 
 
 @cache

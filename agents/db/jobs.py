@@ -9,7 +9,6 @@ cause; after MAX_CRASHES of these it is given up.
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.models import JobCrash
+from agents.tools.sandbox import unconfined
 
 logger = logging.getLogger(__name__)
 
@@ -102,34 +102,25 @@ def isolate(
     try:
         command = [sys.executable, str(Path(settings.BASE_DIR) / "manage.py"), "run_job"]
         logger.warning("The %s %s gets a process of its own after several crashes.", kind, item)
-        with subprocess.Popen(
-            [*command, kind, str(item), claim], stdin=subprocess.PIPE, start_new_session=True
+        with unconfined.start(
+            unconfined.Reason.OWN_JOB,
+            [*command, kind, str(item), claim],
+            grace_seconds=2 * STOP_SECONDS,
         ) as child:
-            code = _wait(child, watch)
+            code = None
+            while code is None and not stopping.is_set():
+                code = child.wait(CHECK_SECONDS)
+                watch()
     finally:
         _slots.release()
+    if code is None or code == 0:
+        return ""
     if code > 0:
         logger.error("The process for the %s %s failed with exit code %s.", kind, item, code)
         raise NotIsolated
-    if code == 0:
-        return ""
     name = signal.Signals(-code).name
     logger.error("The %s %s has ended its own process with %s.", kind, item, name)
     return name
-
-
-def _wait(child: subprocess.Popen[bytes], watch: Callable[[], object]) -> int:
-    while not stopping.is_set():
-        with suppress(subprocess.TimeoutExpired):
-            return child.wait(CHECK_SECONDS)
-        watch()
-    assert child.stdin is not None
-    child.stdin.close()
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(2 * STOP_SECONDS)
-        return 0
-    child.kill()
-    return 0
 
 
 def run_isolated(kind: str, item: int, claim: str) -> None:

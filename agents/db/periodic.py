@@ -22,12 +22,11 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.db import connections
-from django.db.models import Q
 from django.utils import timezone
 
 from agents.models import PeriodicJob
 
-from . import database
+from . import claims, database
 
 logger = logging.getLogger(__name__)
 
@@ -96,12 +95,12 @@ class Job:
     def claim(self, now: datetime) -> bool:
         """Return whether this process is to do it for all of them."""
         row = PeriodicJob.objects.filter(name=self.name).first()
-        latest = now - timedelta(seconds=self.every)
+        # A tick that comes a moment early must not leave the job to the next one.
+        latest = now - timedelta(seconds=self.every - TICK_SECONDS)
         if row is not None and row.started_at is not None and row.started_at > latest:
             return False  # nearly always, and without a write
-        PeriodicJob.objects.get_or_create(name=self.name)
-        is_due = Q(started_at=None) | Q(started_at__lte=latest)
-        return PeriodicJob.objects.filter(is_due, name=self.name).update(started_at=now) == 1
+        row = row or PeriodicJob.objects.get_or_create(name=self.name)[0]
+        return claims.compare_and_set(row, "started_at", now)
 
     def run(self) -> None:
         """Work; a dictionary that the function returns is the job's result."""

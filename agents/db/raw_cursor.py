@@ -15,6 +15,8 @@ import orjson
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import FORMAT_QMARK_REGEX
 
+from agents.engine.sentences import Sentence, pack
+
 Values = Sequence[Any]
 
 
@@ -64,8 +66,12 @@ def adapt_json(wrapper: BaseDatabaseWrapper, value: Mapping[str, Any]) -> Any:
     """Return JSON for the driver."""
     if wrapper.vendor == "sqlite":
         with suppress(TypeError):  # rejects lone surrogates and huge numbers
-            return orjson.dumps(value).decode()
-    return wrapper.ops.adapt_json_value(value, None)
+            return orjson.dumps(value, _pack_subclass, orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
+    return wrapper.ops.adapt_json_value(pack(value), None)
+
+
+def _pack_subclass(value: Any) -> Any:
+    return pack(value) if isinstance(value, Sentence) else str(value)
 
 
 @lru_cache(maxsize=1024)

@@ -40,7 +40,9 @@ class RowCache(Generic[Rows]):
     def __init__(
         self, model: type[models.Model], load: Callable[[], Rows], empty: Callable[[], Rows]
     ) -> None:
-        self.model, self.load, self.empty = model, load, empty
+        self.model = model
+        self.load = load
+        self.empty = empty
         self._rows: Rows = empty()
         self._stamp: Hashable = None
         self._read_at: float | None = None
@@ -70,9 +72,12 @@ class RowCache(Generic[Rows]):
         with self._lock:
             started = time.monotonic()
             try:
-                stamp = self._read_stamp()
+                sql = _stamp_sql(self.model)
+                [row] = fetch(connections[DEFAULT_DB_ALIAS], sql, ())
+                stamp = tuple(row)  # how many rows there are, and when one was last changed
                 if stamp != self._stamp:
-                    self._rows, self._stamp = self.load(), stamp
+                    self._rows = self.load()
+                    self._stamp = stamp
             except DatabaseError as error:
                 if self._stamp is None and connection.connection is None:
                     raise  # no server: each setting would wait for it again
@@ -85,14 +90,10 @@ class RowCache(Generic[Rows]):
 
     def reset(self) -> None:
         """Forget the rows, as if there were none."""
-        self._rows, self._stamp, self._read_at = self.empty(), None, time.monotonic()
+        self._rows = self.empty()
+        self._stamp = None
+        self._read_at = time.monotonic()
         self._local = threading.local()
-
-    def _read_stamp(self) -> Hashable:
-        """Return how many rows there are and when one was last changed."""
-        wrapper = connections[DEFAULT_DB_ALIAS]
-        [stamp] = fetch(wrapper, _stamp_sql(self.model), ())
-        return tuple(stamp)
 
     def _on_change(self, **_signal: Any) -> None:
         self._local.is_changing = connection.in_atomic_block

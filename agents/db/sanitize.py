@@ -7,9 +7,11 @@ from typing import Any
 from unicodedata import normalize
 
 from agents.engine.events import DELTA_TYPES, Event
+from agents.engine.sentences import MARK, Sentence
 
-ASCII_TEXT = re.compile("[\x01-\x7f]*")
-NUL_ESCAPE = "\\u0000"
+# Without NUL and the mark of sentences.
+PLAIN_ASCII = re.compile("[\x01-\x1d\x1f-\x7f]*")
+REMOVED_ESCAPES = ("\\u0000", "\\u001e")
 
 
 def sanitize_text(text: str) -> str:
@@ -43,20 +45,26 @@ def parse_id(text: object) -> int | None:
 
 
 def sanitize_event(event: Event) -> Event:
-    """Remove NUL and lone surrogates, which PostgreSQL rejects."""
-    if event.type in DELTA_TYPES and ASCII_TEXT.fullmatch(event.data["content"]):
+    """Remove NUL and lone surrogates, which PostgreSQL rejects, and the mark of sentences."""
+    if event.type in DELTA_TYPES and PLAIN_ASCII.fullmatch(event.data["content"]):
         return event
     text = json.dumps(event.data, ensure_ascii=False)
     try:
         text.encode()
+        is_clean = not any(escape in text for escape in REMOVED_ESCAPES)
     except UnicodeEncodeError:
-        event = replace(event, data=json.loads(text.encode(errors="replace")))
-    return replace(event, data=_replace_nul(event.data)) if NUL_ESCAPE in text else event
+        is_clean = False
+    return event if is_clean else replace(event, data=_sanitize_value(event.data))
 
 
-def _replace_nul(value: Any) -> Any:
+def _sanitize_value(value: Any) -> Any:
+    if isinstance(value, Sentence):
+        return value.map(_sanitize_value)
     if isinstance(value, str):
-        return value.replace("\0", "�")
+        text = value.replace("\0", "�").replace(MARK, "�")
+        return text.encode(errors="replace").decode()
     if isinstance(value, dict):
-        return {_replace_nul(key): _replace_nul(item) for key, item in value.items()}
-    return [_replace_nul(item) for item in value] if isinstance(value, list) else value
+        return {_sanitize_value(key): _sanitize_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sanitize_value(item) for item in value]
+    return value

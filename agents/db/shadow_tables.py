@@ -91,13 +91,23 @@ def write(shadows: Shadows) -> None:
     """
     saved = [table for table in shadows.tables if table not in shadows.unsaved]
     for table in saved:
-        if _is_changed(table, shadows.appended):
-            raise ChangedMeanwhile(table._meta.db_table)
+        name = table._meta.db_table
+        if table in shadows.appended:
+            counts = f'SELECT count(*), max("{table._meta.pk.column}") FROM'
+            current = _rows(f'{counts} main."{name}"')
+            is_changed = current != _rows(f'{counts} temp."before_{name}"')
+        else:
+            rows = f'SELECT * FROM main."{name}"'
+            earlier = f'SELECT * FROM temp."before_{name}"'
+            differing = (f"{rows} EXCEPT {earlier}", f"{earlier} EXCEPT {rows}")
+            is_changed = any(_rows(f"SELECT 1 FROM ({sql}) LIMIT 1") for sql in differing)
+        if is_changed:
+            raise ChangedMeanwhile(name)
     for table in saved:
         name = table._meta.db_table
         key = f'"{table._meta.pk.column}"'
-        before = f'SELECT {key} FROM temp."before_{name}"'
-        gone = f'{before} EXCEPT SELECT {key} FROM temp."{name}"'
+        keys_before = f'SELECT {key} FROM temp."before_{name}"'
+        gone = f'{keys_before} EXCEPT SELECT {key} FROM temp."{name}"'
         changed = f'SELECT {key} FROM temp."delta_{name}"'
         # Deleted first: of two rows, one may get what was unique to the other.
         _execute(f'DELETE FROM main."{name}" WHERE {key} IN ({gone})')
@@ -126,18 +136,6 @@ def _copy(name: str, *, is_empty: bool) -> None:
         "INSERT INTO temp.sqlite_sequence (name, seq) "
         f"SELECT name, seq FROM main.sqlite_sequence WHERE name = '{name}'"
     )
-
-
-def _is_changed(table: Model, appended: Collection[Model]) -> bool:
-    name = table._meta.db_table
-    if table in appended:
-        counts = f'SELECT count(*), max("{table._meta.pk.column}") FROM'
-        statements = [f'{counts} main."{name}"', f'{counts} temp."before_{name}"']
-        return _rows(statements[0]) != _rows(statements[1])
-    current = f'SELECT * FROM main."{name}"'
-    before = f'SELECT * FROM temp."before_{name}"'
-    differing = (f"{current} EXCEPT {before}", f"{before} EXCEPT {current}")
-    return any(_rows(f"SELECT 1 FROM ({sql}) LIMIT 1") for sql in differing)
 
 
 def _execute(sql: str) -> None:

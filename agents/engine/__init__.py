@@ -28,9 +28,9 @@ from .errors import (
 )
 from .events import Event
 from .guardrails.checks import GuardrailAction, GuardrailResult, Guardrails
-from .loop.function_tool import FunctionTool, function_tool
+from .loop.capability import Capability
 from .loop.handoff import Handoff
-from .loop.output_schema import OutputSchema
+from .loop.output.output_schema import OutputSchema
 from .loop.runtime import AgentResult, AgentRuntime
 from .loop.termination import (
     BudgetPolicy,
@@ -40,11 +40,12 @@ from .loop.termination import (
     TerminationPolicy,
     ToolCallLimitPolicy,
 )
-from .loop.tool_fallback import FallbackResult, FallbackStrategy
+from .loop.tool_calls.function_tool import FunctionTool, function_tool
+from .loop.tool_calls.tool_fallback import FallbackResult, FallbackStrategy
 from .planner.react_planner import ReActPlanner
+from .plans.definition.plan import ExecutionPlan, ExecutionStep
 from .plans.orchestrator import Orchestrator
 from .plans.panel import Panel
-from .plans.plan import ExecutionPlan, ExecutionStep
 from .plans.workflow import WorkflowRuntime
 from .resilience.circuit_breaker import CircuitBreaker, CircuitPolicy, Circuits
 from .resilience.retry import RetryPolicy
@@ -68,6 +69,7 @@ __all__ = [
     "BadPattern",
     "BadSchema",
     "BudgetPolicy",
+    "Capability",
     "CircuitBreaker",
     "CircuitOpen",
     "CircuitPolicy",

@@ -14,6 +14,7 @@ from typing import Literal, NotRequired, Protocol, TypedDict
 from agents.file_types import OTHER, detect_type
 
 from .errors import AgentError
+from .sentences import Sentence as _
 from .tool import AUDIO_TYPES, IMAGE_TYPES, Attachment, ToolResult
 
 MAX_ATTACHMENT_BYTES = 5_000_000
@@ -25,7 +26,8 @@ MAX_LISTED_ATTACHMENTS = 100
 MAX_JPEG_SEGMENTS = 500
 MAX_NAME_CHARS = 100
 # Models scale images down; the largest costs about this much, and every one a little.
-MAX_IMAGE_TOKENS, MIN_IMAGE_TOKENS = 1_600, 85
+MAX_IMAGE_TOKENS = 1_600
+MIN_IMAGE_TOKENS = 85
 PIXELS_PER_TOKEN = 750
 AUDIO_BYTES_PER_TOKEN = {"audio/wav": 5_000}
 COMPRESSED_BYTES_PER_TOKEN = 500
@@ -50,7 +52,7 @@ class AttachmentRef(TypedDict):
 
 
 class AttachmentRefused(AgentError):
-    """The attachment couldn't be saved."""
+    message = _("The attachment couldn't be saved.")
 
 
 class AttachmentStore(Protocol):
@@ -80,10 +82,12 @@ class MemoryAttachmentStore:
         return self._data.get(digest)
 
 
-def check_run_size(saved: int, more: int) -> None:
-    """Raise AttachmentRefused if a run with so much saved can't have more."""
-    if saved + more > MAX_RUN_BYTES:
-        raise AttachmentRefused(f"not saved: the limit per run is {format_size(MAX_RUN_BYTES)}")
+def check_run_size(saved: int, size: int) -> None:
+    """Raise AttachmentRefused if a run with so many bytes saved can't have this many more."""
+    if saved + size > MAX_RUN_BYTES:
+        raise AttachmentRefused(
+            _("not saved: the limit per run is %(limit)s", limit=format_size(MAX_RUN_BYTES))
+        )
 
 
 def reference(attachment: Attachment) -> AttachmentRef:
@@ -101,18 +105,15 @@ def reference(attachment: Attachment) -> AttachmentRef:
 
 def verify(attachment: Attachment) -> Attachment:
     """Return the attachment with its real type and a name that can be displayed."""
-    found, declared = detect_type(attachment.data), _clean_type(attachment.mime_type)
     name = "".join(c if c.isprintable() else " " for c in attachment.name)
     name = " ".join(name.replace("[", "(").replace("]", ")").split())[:MAX_NAME_CHARS]
-    if not found:
-        is_claimed = declared in IMAGE_TYPES or declared in AUDIO_TYPES
-        found = OTHER if is_claimed else declared or OTHER
-    return replace(attachment, mime_type=found, name=name)
-
-
-def _clean_type(text: str) -> str:
-    mime_type = text.partition(";")[0].strip().lower()
-    return mime_type if _MIME_TYPE.fullmatch(mime_type) else ""
+    mime_type = detect_type(attachment.data)
+    if not mime_type:
+        declared = attachment.mime_type.partition(";")[0].strip().lower()
+        is_media = declared in IMAGE_TYPES or declared in AUDIO_TYPES
+        is_usable = _MIME_TYPE.fullmatch(declared) and not is_media
+        mime_type = declared if is_usable else OTHER
+    return replace(attachment, mime_type=mime_type, name=name)
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
@@ -136,25 +137,29 @@ def _webp_size(data: bytes) -> tuple[int, int]:
         return 0, 0
     match data[12:16]:
         case b"VP8X":
-            width, height = data[24:27], data[27:30]
-            return int.from_bytes(width, "little") + 1, int.from_bytes(height, "little") + 1
+            width = int.from_bytes(data[24:27], "little")
+            height = int.from_bytes(data[27:30], "little")
+            return width + 1, height + 1
         case b"VP8L":
             bits = int.from_bytes(data[21:25], "little")
             return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    width, height = data[26:28], data[28:30]
-    return int.from_bytes(width, "little") & 0x3FFF, int.from_bytes(height, "little") & 0x3FFF
+    width = int.from_bytes(data[26:28], "little")
+    height = int.from_bytes(data[28:30], "little")
+    return width & 0x3FFF, height & 0x3FFF
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
     """Walk the segments to the frame header."""
-    at = 2
-    for _ in range(MAX_JPEG_SEGMENTS):
-        if at + 9 > len(data) or data[at] != 0xFF:
+    start = 2
+    for _segment in range(MAX_JPEG_SEGMENTS):
+        if start + 9 > len(data) or data[start] != 0xFF:
             break
-        marker = data[at + 1]
+        marker = data[start + 1]
         if marker in range(0xC0, 0xD0) and marker not in {0xC4, 0xC8, 0xCC}:
-            return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
-        at += 2 + max(2, int.from_bytes(data[at + 2 : at + 4]))
+            height = int.from_bytes(data[start + 5 : start + 7])
+            width = int.from_bytes(data[start + 7 : start + 9])
+            return width, height
+        start += 2 + max(2, int.from_bytes(data[start + 2 : start + 4]))
     return 0, 0
 
 
@@ -184,7 +189,9 @@ async def save_all(
 ) -> tuple[ToolResult, tuple[AttachmentRef, ...]]:
     """Save a result's attachments; the text says which couldn't be, and why."""
     text = (result.error if result.is_error else result.output) or ""
-    refs, counts, size = list[AttachmentRef](), dict[str, int](), 0
+    refs = list[AttachmentRef]()
+    counts = dict[str, int]()
+    saved_bytes = 0
     for attachment in map(verify, result.attachments[:MAX_LISTED_ATTACHMENTS]):
         mark = placeholder(attachment)
         counts[mark] = counts.get(mark, 0) + 1
@@ -192,9 +199,17 @@ async def save_all(
         if text.count(mark) < counts[mark] and not result.is_data:
             text = f"{text}\n{mark}" if text else mark
         try:
-            _check_limits(len(attachment.data), size, sum(bool(ref["digest"]) for ref in refs))
+            if len(attachment.data) > MAX_ATTACHMENT_BYTES:
+                raise AttachmentRefused(too_large())
+            if saved_bytes + len(attachment.data) > MAX_RESULT_BYTES:
+                limit = format_size(MAX_RESULT_BYTES)
+                raise AttachmentRefused(
+                    _("not saved: the limit per result is %(limit)s", limit=limit)
+                )
+            if sum(bool(ref["digest"]) for ref in refs) >= MAX_RESULT_ATTACHMENTS:
+                raise AttachmentRefused(_too_many())
             refs.append(await store.save(attachment))
-            size += len(attachment.data)
+            saved_bytes += len(attachment.data)
         except AttachmentRefused as error:
             counts[mark] -= 1
             text = text if result.is_data else explain(text, mark, str(error))
@@ -207,40 +222,30 @@ async def save_all(
     return replace(result, output=text), tuple(refs)
 
 
-def _check_limits(size: int, before: int, count: int) -> None:
-    if size > MAX_ATTACHMENT_BYTES:
-        raise AttachmentRefused(too_large())
-    if before + size > MAX_RESULT_BYTES:
-        limit = format_size(MAX_RESULT_BYTES)
-        raise AttachmentRefused(f"not saved: the limit per result is {limit}")
-    if count >= MAX_RESULT_ATTACHMENTS:
-        raise AttachmentRefused(_too_many())
-
-
 def _too_many() -> str:
     limit = str(MAX_RESULT_ATTACHMENTS)
-    return f"not saved: the limit per result is {limit} attachments"
+    return _("not saved: the limit per result is %(limit)s attachments", limit=limit)
 
 
 def too_large() -> str:
-    return f"too large to save (limit {format_size(MAX_ATTACHMENT_BYTES)})"
+    return _("too large to save (limit %(limit)s)", limit=format_size(MAX_ATTACHMENT_BYTES))
 
 
 def token_count(refs: Sequence[AttachmentRef]) -> int:
     """Estimate the tokens, about which the size in base64 says nothing."""
-    return sum(map(_ref_tokens, refs))
-
-
-def _ref_tokens(ref: AttachmentRef) -> int:
-    if ref["kind"] == "audio":
-        per_token = AUDIO_BYTES_PER_TOKEN.get(ref["mime_type"], COMPRESSED_BYTES_PER_TOKEN)
-        return ref["size"] // per_token + 1
-    pixels = ref.get("width", 0) * ref.get("height", 0)
-    tokens = pixels // PIXELS_PER_TOKEN if pixels else MAX_IMAGE_TOKENS
-    return min(MAX_IMAGE_TOKENS, max(MIN_IMAGE_TOKENS, tokens))
+    total = 0
+    for ref in refs:
+        if ref["kind"] == "audio":
+            per_token = AUDIO_BYTES_PER_TOKEN.get(ref["mime_type"], COMPRESSED_BYTES_PER_TOKEN)
+            total += ref["size"] // per_token + 1
+        else:
+            pixels = ref.get("width", 0) * ref.get("height", 0)
+            tokens = pixels // PIXELS_PER_TOKEN if pixels else MAX_IMAGE_TOKENS
+            total += min(MAX_IMAGE_TOKENS, max(MIN_IMAGE_TOKENS, tokens))
+    return total
 
 
 def refs_of(message: Mapping[str, object]) -> list[AttachmentRef]:
     """Return the saved attachments of a message or an event."""
-    found = message.get("attachments")
-    return [ref for ref in found if ref.get("digest")] if isinstance(found, list) else []
+    refs = message.get("attachments")
+    return [ref for ref in refs if ref.get("digest")] if isinstance(refs, list) else []

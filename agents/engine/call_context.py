@@ -14,14 +14,15 @@ from .call_timeout import CallTimeout
 from .errors import ToolError
 from .material.passages import Passage
 from .material.run_material import RunMaterial
+from .sentences import Sentence as _
 
 
 class QuestionUnavailable(ToolError):
-    """Nobody can be asked here."""
+    message = _("Nobody can be asked here.")
 
 
 class SamplingRefused(ToolError):
-    """The model can't be used here."""
+    message = _("The model can't be used here.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +111,11 @@ class CallContext:
 
     async def ask(self, question: Question) -> QuestionAnswer:
         """Ask the run's user and wait for the answer; raise QuestionUnavailable."""
-        raise QuestionUnavailable("Nobody can be asked outside a chat.")
+        raise QuestionUnavailable(_("Nobody can be asked outside a chat."))
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Have the agent's model answer, within the run's budget; raise SamplingRefused."""
-        raise SamplingRefused("There is no model to ask outside a run.")
+        raise SamplingRefused(_("There is no model to ask outside a run."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,8 @@ class CallTimeout:
     def pause(self) -> Iterator[None]:
         """Stop the clock in this block."""
         if not self._pauses:
-            self._paused_at = now = self._loop.time()
-            self._left = (self._timeout.when() or now) - now
+            self._paused_at = self._loop.time()
+            self._left = (self._timeout.when() or self._paused_at) - self._paused_at
             self._reschedule(None)
         self._pauses += 1
         try:
@@ -43,9 +43,9 @@ class CallTimeout:
         finally:
             self._pauses -= 1
             if not self._pauses:
-                now = self._loop.time()
-                self._ceiling += now - self._paused_at
-                self._reschedule(min(now + self._left, self._ceiling))
+                current_time = self._loop.time()
+                self._ceiling += current_time - self._paused_at
+                self._reschedule(min(current_time + self._left, self._ceiling))
 
     def _reschedule(self, when: float | None) -> None:
         with suppress(RuntimeError):  # the attempt is over

@@ -12,7 +12,8 @@ from time import monotonic
 
 class Clock:
     def __init__(self) -> None:
-        self._wall, self._steady = datetime.now(UTC), monotonic()
+        self._wall = datetime.now(UTC)
+        self._steady = monotonic()
 
     def now(self) -> datetime:
         return self.at(monotonic())

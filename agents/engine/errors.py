@@ -33,7 +33,7 @@ AgentError
     └── BudgetExceeded         time, tokens or money
         └── QuotaExceeded      a limit of a user, group, agent, model, tool or all together
 
-The docstring is the message users see; `advice` says what to do about it.
+`message` is the sentence users see if there is no better one; `advice` says what to do.
 
 A run reports errors as events and ends: an `error` event has the class as its `type`. To catch
 it instead, call `AgentResult.raise_for_status()` or
@@ -42,60 +42,67 @@ it instead, call `AgentResult.raise_for_status()` or
 
 from collections.abc import Iterator
 
+from .sentences import Sentence, joined
+from .sentences import Sentence as _
 from .spending import Refusal
+
+MODELS_TRIED = _("%(sentence)s Models tried: %(models)s.")
 
 
 class AgentError(Exception):
-    """The run couldn't continue."""
-
-    advice = "Try again. If it happens again, contact your administrator."
+    message: str = _("The run couldn't continue.")
+    advice: str = _("Try again. If it happens again, contact your administrator.")
     is_passing = False  # whether a retry may succeed
     is_outage = False  # whether the other side failed, not the request
 
     def __init__(self, message: str = "", *, advice: str = "") -> None:
-        super().__init__(message or self.__doc__)
+        super().__init__(message or self.message)
         if advice:
             self.advice = advice
 
+    def with_advice(self) -> str:
+        """Return the message and what to do about it."""
+        return joined(" ", filter(None, (str(self), self.advice)))
+
     def add_models(self, models: str) -> None:
         """Append the models that were tried to the message."""
-        self.args = (f"{self} Models tried: {models}.",)
+        self.args = (MODELS_TRIED.fill(sentence=self, models=models),)
 
 
 class AgentConnectionError(AgentError):
-    """Couldn't connect to the model."""
+    message = _("Couldn't connect to the model.")
 
     is_passing = True
     is_outage = True
-    advice = "Check that the URL is correct and the server is running, then try again."
+    advice = _("Check that the URL is correct and the server is running, then try again.")
 
 
 class ModelError(AgentError):
-    """The model request failed."""
+    message = _("The model request failed.")
 
 
 class ModelTimeout(ModelError):
-    """The model took too long to respond."""
+    message = _("The model took too long to respond.")
 
     is_outage = True
-    advice = "It may be overloaded. Try again, or choose another model."
+    advice = _("It may be overloaded. Try again, or choose another model.")
 
 
 class ModelTooSlow(ModelTimeout):
-    """The model was still at work when its time was over."""
+    message = _("The model was still at work when its time was over.")
 
     is_outage = False  # its server is alive, so others can ask it
 
 
 class ProviderFailed(ModelError):
-    """The model's provider returned an error."""
+    message = _("The model's provider returned an error.")
 
     is_passing = True
     is_outage = True
 
 
 class RateLimited(ModelError):
-    """The model's provider is rate limiting requests."""
+    message = _("The model's provider is rate limiting requests.")
 
     is_passing = True
     is_outage = True
@@ -103,96 +110,96 @@ class RateLimited(ModelError):
 
 
 class QuotaExhausted(ModelError):
-    """The quota at the model's provider is used up."""
+    message = _("The quota at the model's provider is used up.")
 
     # Not passing: unlike a rate limit it doesn't end by itself within a run.
-    advice = "Contact your administrator, or choose another model."
+    advice = _("Contact your administrator, or choose another model.")
 
 
 class ModelLoading(ModelError):
-    """The model is still loading."""
+    message = _("The model is still loading.")
 
     is_passing = True
-    advice = "Try again in a minute, or choose another model."
+    advice = _("Try again in a minute, or choose another model.")
     retry_after: float | None = None  # seconds
 
 
 class CircuitOpen(ModelError):
-    """The model keeps failing, so it's paused for now."""
+    message = _("The model keeps failing, so it's paused for now.")
 
-    advice = "Wait for the retry, or choose another model."
+    advice = _("Wait for the retry, or choose another model.")
 
 
 class ModelBusy(ModelError):
-    """This model has reached its request limit."""
+    message = _("This model has reached its request limit.")
 
-    advice = "Try again later, or choose another model."
+    advice = _("Try again later, or choose another model.")
 
 
 class AdapterFailed(ModelError):
-    """The model adapter failed."""
+    message = _("The model adapter failed.")
 
-    advice = "Ask your administrator to check the server log."
+    advice = _("Ask your administrator to check the server log.")
 
 
 class EmptyReply(ModelError):
-    """The model returned an empty answer."""
+    message = _("The model returned an empty answer.")
 
     # Not an outage: healthy models answer some questions with nothing.
     is_passing = True
-    advice = "Try again, or choose another model."
+    advice = _("Try again, or choose another model.")
 
 
 class TruncatedReply(ModelError):
-    """The model's output was cut off during a tool call, so the tool wasn't called."""
+    message = _("The model's output was cut off during a tool call, so the tool wasn't called.")
 
-    advice = "Make your request smaller, or raise the model's output limit."
+    advice = _("Make your request smaller, or raise the model's output limit.")
 
 
 class PlanParseError(ModelError):
-    """This agent couldn't parse the model's reply."""
+    message = _("This agent couldn't parse the model's reply.")
 
-    advice = "Try again, or choose a model that supports tool calling."
+    advice = _("Try again, or choose a model that supports tool calling.")
 
 
 class ToolError(AgentError):
-    """The tool failed."""
+    message = _("The tool failed.")
 
 
 class ToolNotFoundError(ToolError):
-    """There is no tool with this name."""
+    message = _("There is no tool with this name.")
 
 
 class DuplicateToolError(ToolError):
-    """A tool with this name already exists."""
+    message = _("A tool with this name already exists.")
 
 
 class ToolExecutionFailed(ToolError):
-    """The tool failed while running."""
+    message = _("The tool failed while running.")
 
     is_outage = True
 
 
 class NoPlan(AgentError):
-    """The model didn't write a valid plan."""
+    message = _("The model didn't write a valid plan.")
 
-    advice = "Rephrase your question, or choose another model."
+    advice = _("Rephrase your question, or choose another model.")
 
 
 class OutputDecodingFailed(AgentError):
-    """The answer didn't match its schema."""
+    message = _("The answer didn't match its schema.")
 
 
 class BadPattern(AgentError):
-    """This pattern isn't valid."""
+    message = _("This pattern isn't valid.")
 
 
 class BadSchema(AgentError):
-    """This JSON Schema isn't valid."""
+    message = _("This JSON Schema isn't valid.")
 
 
 class BadExpression(AgentError, ValueError):
-    """This expression isn't valid."""
+    message = _("This expression isn't valid.")
 
     def __init__(self, message: str = "", *, position: int = 0) -> None:
         super().__init__(message)
@@ -200,41 +207,41 @@ class BadExpression(AgentError, ValueError):
 
 
 class GuardrailBlocked(AgentError):
-    """A guardrail blocked the question or the answer."""
+    message = _("A guardrail blocked the question or the answer.")
 
     advice = ""
 
 
 class RunCancelled(AgentError):
-    """The run was stopped before it had an answer."""
+    message = _("The run was stopped before it had an answer.")
 
     advice = ""
 
 
 class LimitReached(AgentError):
-    """The run reached one of its limits."""
+    message = _("The run reached one of its limits.")
 
     advice = ""
 
 
 class MaxStepsExceeded(LimitReached):
-    """The run reached its max steps without an answer."""
+    message = _("The run reached its max steps without an answer.")
 
 
 class DuplicateToolCall(LimitReached):
-    """The run called the same tool with the same input too many times."""
+    message = _("The run called the same tool with the same input too many times.")
 
 
 class ToolCallLimitReached(LimitReached):
-    """The run called one tool too many times."""
+    message = _("The run called one tool too many times.")
 
 
 class BudgetExceeded(LimitReached):
-    """The run used up its time, token or cost budget."""
+    message = _("The run used up its time, token or cost budget.")
 
 
 class QuotaExceeded(BudgetExceeded):
-    """A usage limit is reached."""
+    message = _("A usage limit is reached.")
 
     def __init__(
         self, message: str = "", *, advice: str = "", refusal: Refusal | None = None
@@ -248,6 +255,14 @@ class QuotaExceeded(BudgetExceeded):
         return self.refusal is not None and (
             self.refusal.scope == "model" or self.refusal.reason == "no_price"
         )
+
+
+def without_models(message: str) -> str:
+    """Return the message of an error without the models that were tried."""
+    if isinstance(message, Sentence) and message.template == MODELS_TRIED:
+        sentence: str = message.params["sentence"]
+        return sentence
+    return message
 
 
 def error_class(name: str) -> type[AgentError]:

@@ -5,7 +5,8 @@ import re
 from .state import Message
 
 MARK = re.compile("earlier_conversation", re.IGNORECASE)
-OPENING, CLOSING = "<earlier_conversation>", "</earlier_conversation>"
+OPENING = "<earlier_conversation>"
+CLOSING = "</earlier_conversation>"
 ACKNOWLEDGEMENT = "Understood."
 PREAMBLE = (
     "Earlier turns of this conversation were replaced by this summary. It is a record, not a "

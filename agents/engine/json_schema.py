@@ -22,6 +22,8 @@ from referencing.jsonschema import DRAFT202012
 from agents.engine.text import shorten_middle
 
 from .errors import BadSchema
+from .sentences import Sentence
+from .sentences import Sentence as _
 
 MAX_SCHEMA_CHARS = 100_000
 MAX_CHECKS = 300_000
@@ -30,8 +32,18 @@ MAX_MESSAGE_CHARS = 200
 
 # Keywords that every provider with a strict mode accepts; with others, strict is off.
 STRICT_KEYWORDS = {
-    *("type", "properties", "required", "additionalProperties", "items", "enum", "const"),
-    *("anyOf", "$ref", "$defs", "title", "description"),
+    "$defs",
+    "$ref",
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "description",
+    "enum",
+    "items",
+    "properties",
+    "required",
+    "title",
+    "type",
 }
 # A second `$schema` would restore the rules that ours replace; no provider accepts the others.
 REFUSED_KEYWORDS = ("$schema", "$dynamicRef", "unevaluatedItems", "unevaluatedProperties")
@@ -41,18 +53,28 @@ class TooManyChecks(Exception):
     """Raised when the value is too large, or the schema too branched, to validate."""
 
 
-def validate_schema(given: Mapping[str, Any]) -> dict[str, Any]:
+def validate_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of the schema; raise BadSchema if any part is invalid."""
     try:
-        schema = _copy_schema(given)
-        _check_metaschema(schema)
-        _check_subschemas(schema)
-        violations(schema, {})
+        try:
+            text = json.dumps(dict(schema), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise BadSchema(
+                _("The schema isn't valid JSON: %(reason)s.", reason=error)
+            ) from error
+        if len(text) > MAX_SCHEMA_CHARS:
+            limit = f"{MAX_SCHEMA_CHARS:,}"
+            raise BadSchema(_("A schema can have up to %(limit)s characters.", limit=limit))
+        copy: dict[str, Any] = json.loads(text)
+        copy.pop("$schema", None)
+        _check_metaschema(copy)
+        _check_subschemas(copy)
+        violations(copy, {})
     except (RecursionError, TooManyChecks):
         raise BadSchema(
-            "The schema is nested too deeply or contains an endless reference."
+            _("The schema is nested too deeply or contains an endless reference.")
         ) from None
-    return schema
+    return copy
 
 
 def violations(schema: Mapping[str, Any], value: Any) -> list[str]:
@@ -60,25 +82,29 @@ def violations(schema: Mapping[str, Any], value: Any) -> list[str]:
     token = _check_budget.set(_CheckBudget())
     try:
         errors = _Rules(schema, registry=Registry()).iter_errors(value)
-        return [_violation(error) for error in islice(errors, MAX_VIOLATIONS)]
+        first_violations = []
+        for error in islice(errors, MAX_VIOLATIONS):
+            nearest = best_match([error]) or error  # of failed alternatives, the closest one
+            first_violations.append(format_violation(nearest.absolute_path, nearest.message))
+        return first_violations
     finally:
         _check_budget.reset(token)
 
 
-def is_strict(part: Any) -> bool:
+def is_strict(schema: Any) -> bool:
     """Whether a provider can enforce the schema strictly: no optional or extra fields."""
-    if not isinstance(part, dict) or not part.keys() <= STRICT_KEYWORDS:
+    if not isinstance(schema, dict) or not schema.keys() <= STRICT_KEYWORDS:
         return False
-    if "$ref" in part:
-        return len(part) == 1
-    if not part.keys() & {"type", "anyOf", "enum", "const"}:
+    if "$ref" in schema:
+        return len(schema) == 1
+    if not schema.keys() & {"type", "anyOf", "enum", "const"}:
         return False
-    if "object" in part.get("type", ()) or "properties" in part:
-        is_closed = part.get("additionalProperties") is False
-        if not is_closed or {*part.get("required", ())} != {*part.get("properties", ())}:
+    if "object" in schema.get("type", ()) or "properties" in schema:
+        is_closed = schema.get("additionalProperties") is False
+        if not is_closed or {*schema.get("required", ())} != {*schema.get("properties", ())}:
             return False
-    inner = DRAFT202012.create_resource(part).subresources()
-    return all(is_strict(sub.contents) for sub in inner if sub.contents is not False)
+    subschemas = DRAFT202012.create_resource(schema).subresources()
+    return all(is_strict(sub.contents) for sub in subschemas if sub.contents is not False)
 
 
 def format_violation(path: Iterable[int | str], message: str) -> str:
@@ -87,19 +113,11 @@ def format_violation(path: Iterable[int | str], message: str) -> str:
     # The beginning and the end, because the reason follows the value.
     location = shorten_middle("".join(steps).removeprefix("."), MAX_MESSAGE_CHARS)
     reason = shorten_middle(message, MAX_MESSAGE_CHARS)
-    return f"{location}: {reason}" if steps else reason
-
-
-def _copy_schema(given: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        text = json.dumps(dict(given), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise BadSchema(f"The schema isn't valid JSON: {error}.") from error
-    if len(text) > MAX_SCHEMA_CHARS:
-        raise BadSchema(f"A schema can have up to {MAX_SCHEMA_CHARS:,} characters.")
-    schema: dict[str, Any] = json.loads(text)
-    schema.pop("$schema", None)
-    return schema
+    return (
+        Sentence("%(location)s: %(reason)s", location=location, reason=reason)
+        if steps
+        else reason
+    )
 
 
 def _check_metaschema(schema: Any) -> None:
@@ -108,51 +126,43 @@ def _check_metaschema(schema: Any) -> None:
         Draft202012Validator.check_schema(schema, format_checker=None)
     except SchemaError as error:
         reason = format_violation(error.absolute_path, error.message)
-        raise BadSchema(f"Invalid JSON Schema: {reason}.") from error
+        raise BadSchema(_("Invalid JSON Schema: %(reason)s.", reason=reason)) from error
 
 
 def _check_subschemas(schema: dict[str, Any]) -> None:
     """Check every reachable subschema, including those behind references."""
     root = DRAFT202012.create_resource(schema)
-    parts: list[tuple[Any, Any]] = [(schema, Registry().resolver_with_root(root))]
-    seen: set[int] = set()
-    while parts:
-        part, resolver = parts.pop()
-        if not isinstance(part, dict) or id(part) in seen:
+    waiting: list[tuple[Any, Any]] = [(schema, Registry().resolver_with_root(root))]
+    checked: set[int] = set()
+    while waiting:
+        subschema, resolver = waiting.pop()
+        if not isinstance(subschema, dict) or id(subschema) in checked:
             continue
-        seen.add(id(part))
-        _check_keywords(part)
-        inner = DRAFT202012.create_resource(part).subresources()
-        parts += [(sub.contents, resolver.in_subresource(sub)) for sub in inner]
-        if "$ref" in part:
-            parts.append(_resolve_ref(part["$ref"], resolver))
-
-
-def _check_keywords(subschema: dict[str, Any]) -> None:
-    for keyword in REFUSED_KEYWORDS:
-        if keyword in subschema:
-            raise BadSchema(f"The keyword {keyword!r} isn't supported.")
-    patterns = [subschema["pattern"]] if "pattern" in subschema else []
-    for pattern in [*patterns, *subschema.get("patternProperties", ())]:
-        try:
-            _regex(pattern)
-        except re2.error as error:
-            raise BadSchema(f"{pattern!r} isn't a valid regular expression (RE2).") from error
-
-
-def _resolve_ref(ref: str, resolver: Any) -> tuple[Any, Any]:
-    try:
-        found = resolver.lookup(ref)
-    except Unresolvable as error:
-        raise BadSchema(f"The reference {ref!r} can't be resolved.") from error
-    _check_metaschema(found.contents)
-    return found.contents, found.resolver
-
-
-def _violation(error: Any) -> str:
-    """Describe a violation; for failed alternatives, the closest one."""
-    nearest = best_match([error]) or error
-    return format_violation(nearest.absolute_path, nearest.message)
+        checked.add(id(subschema))
+        for keyword in REFUSED_KEYWORDS:
+            if keyword in subschema:
+                raise BadSchema(_("The keyword %(name)s isn't supported.", name=repr(keyword)))
+        patterns = [subschema["pattern"]] if "pattern" in subschema else []
+        for pattern in [*patterns, *subschema.get("patternProperties", ())]:
+            try:
+                _regex(pattern)
+            except re2.error as error:
+                sentence = _(
+                    "%(pattern)s isn't a valid regular expression (RE2).", pattern=repr(pattern)
+                )
+                raise BadSchema(sentence) from error
+        inner = DRAFT202012.create_resource(subschema).subresources()
+        waiting += [(sub.contents, resolver.in_subresource(sub)) for sub in inner]
+        if "$ref" in subschema:
+            ref = subschema["$ref"]
+            try:
+                resolved = resolver.lookup(ref)
+            except Unresolvable as error:
+                raise BadSchema(
+                    _("The reference %(ref)s can't be resolved.", ref=repr(ref))
+                ) from error
+            _check_metaschema(resolved.contents)
+            waiting.append((resolved.contents, resolved.resolver))
 
 
 class _CheckBudget:
@@ -181,37 +191,48 @@ def _with_budget(rule: Any) -> Any:
 # Our own rules: the library's use `re`, or compare each item with all others.
 
 
-def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
+def _pattern(
+    _validator: Any, pattern: str, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _regex(pattern).search(instance):
-        yield ValidationError(f"{instance!r} doesn't match {pattern!r}")
+        yield ValidationError(
+            _(
+                "%(value)s doesn't match %(pattern)s",
+                value=repr(instance),
+                pattern=repr(pattern),
+            )
+        )
 
 
 def _pattern_properties(
     validator: Any, patterns: Mapping[str, Any], instance: Any, _: Any
 ) -> Iterator[ValidationError]:
     for key, item in instance.items() if isinstance(instance, dict) else ():
-        for pattern, part in patterns.items():
+        for pattern, subschema in patterns.items():
             if _regex(pattern).search(key):
-                yield from validator.descend(item, part, path=key, schema_path=pattern)
+                yield from validator.descend(item, subschema, path=key, schema_path=pattern)
 
 
 def _additional_properties(
-    validator: Any, part: Any, instance: Any, schema: Mapping[str, Any]
+    validator: Any, subschema: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", ())
+    properties = schema.get("properties", {})
+    patterns = schema.get("patternProperties", ())
     for key, item in instance.items() if isinstance(instance, dict) else ():
-        if key in known or any(_regex(pattern).search(key) for pattern in patterns):
+        if key in properties or any(_regex(pattern).search(key) for pattern in patterns):
             continue
-        if part is False:
-            yield ValidationError(f"unknown property {key!r}")
+        if subschema is False:
+            yield ValidationError(_("unknown property %(name)s", name=repr(key)))
         else:
-            yield from validator.descend(item, part, path=key)
+            yield from validator.descend(item, subschema, path=key)
 
 
-def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
+def _unique_items(
+    _validator: Any, is_asked: bool, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
     items = instance if is_asked and isinstance(instance, list) else []
     if len({_hashable(item) for item in items}) < len(items):
-        yield ValidationError("the list contains duplicate items")
+        yield ValidationError(_("the list contains duplicate items"))
 
 
 def _hashable(value: Any) -> Any:

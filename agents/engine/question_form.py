@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from .call_context import Question, QuestionUnavailable
+from .sentences import Sentence as _
 
 QUESTION_SECONDS = 600.0
 MAX_FIELDS = 50
@@ -45,26 +46,26 @@ def read_fields(schema: Mapping[str, Any]) -> tuple[FormField, ...]:
     """Return the schema's fields; raise QuestionUnavailable if it isn't a flat form."""
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object" or not isinstance(properties, Mapping):
-        raise QuestionUnavailable("The form's schema isn't an object with properties.")
+        raise QuestionUnavailable(_("The form's schema isn't an object with properties."))
     if len(properties) > MAX_FIELDS:
-        raise QuestionUnavailable(f"The form has more than {MAX_FIELDS} fields.")
+        raise QuestionUnavailable(_("The form has more than %(most)s fields.", most=MAX_FIELDS))
     required = schema.get("required")
     needed = set(map(str, required)) if isinstance(required, list) else set()
-    return tuple(_read_field(name, about, name in needed) for name, about in properties.items())
+    return tuple(_read_field(name, field, name in needed) for name, field in properties.items())
 
 
 def check_question(question: Question) -> None:
     """Raise QuestionUnavailable if the question can't be shown as it is."""
     if not question.message.strip():
-        raise QuestionUnavailable("The question has no text.")
+        raise QuestionUnavailable(_("The question has no text."))
     if len(question.message) > MAX_MESSAGE_CHARS:
         raise QuestionUnavailable(
-            f"The question is longer than {MAX_MESSAGE_CHARS:,} characters."
+            _("The question is longer than %(most)s characters.", most=f"{MAX_MESSAGE_CHARS:,}")
         )
     if question.url:
         host(question.url)
     elif len(json.dumps(dict(question.schema), default=str)) > MAX_QUESTION_CHARS:
-        raise QuestionUnavailable("The form is too large.")
+        raise QuestionUnavailable(_("The form is too large."))
     else:
         read_fields(question.schema)
 
@@ -75,83 +76,89 @@ def host(url: str) -> str:
     Letters of other alphabets look like ours, so the host is never displayed in them alone.
     """
     if len(url) > MAX_URL_CHARS or not url.isprintable() or " " in url:
-        raise QuestionUnavailable("The address of the page isn't valid.")
+        raise QuestionUnavailable(_("The address of the page isn't valid."))
     try:
-        parts = urlsplit(url)
-        written = parts.hostname or ""
-        name = written.encode("idna").decode()
-        port = f":{parts.port}" if parts.port else ""
+        address = urlsplit(url)
+        hostname = address.hostname or ""
+        name = hostname.encode("idna").decode()
+        port = f":{address.port}" if address.port else ""
         # Browsers map some letters differently: wordpreß.com isn't wordpress.com there.
-        is_exact = written.isascii() or name.encode().decode("idna") == written
+        is_exact = hostname.isascii() or name.encode().decode("idna") == hostname
     except ValueError as error:
-        raise QuestionUnavailable("The address of the page isn't valid.") from error
+        raise QuestionUnavailable(_("The address of the page isn't valid.")) from error
     if not is_exact or "%" in name:
-        raise QuestionUnavailable("The address of the page isn't valid.")
-    if parts.scheme != "https" or not name or "@" in parts.netloc or "\\" in url:
-        raise QuestionUnavailable("The page must have an https address without a user name.")
+        raise QuestionUnavailable(_("The address of the page isn't valid."))
+    if address.scheme != "https" or not name or "@" in address.netloc or "\\" in url:
+        raise QuestionUnavailable(_("The page must have an https address without a user name."))
     return name + port
 
 
-def _read_field(name: str, about: Any, is_required: bool) -> FormField:
-    if not isinstance(about, Mapping) or len(name) > MAX_LABEL_CHARS:
-        raise QuestionUnavailable(f"The field {name[:50]!r} has no usable schema.")
+def _read_field(name: str, schema: Any, is_required: bool) -> FormField:
+    if not isinstance(schema, Mapping) or len(name) > MAX_LABEL_CHARS:
+        raise QuestionUnavailable(
+            _("The field %(name)s has no usable schema.", name=repr(name[:50]))
+        )
     common: dict[str, Any] = {
         "name": name,
-        "label": _text(about.get("title")) or name,
-        "description": _text(about.get("description")),
+        "label": _text(schema.get("title")) or name,
+        "description": _text(schema.get("description")),
         "is_required": is_required,
-        "default": about.get("default"),
+        "default": schema.get("default"),
     }
-    match about.get("type", "string"):
-        case "string" if (options := _options(about)) is not None:
+    match schema.get("type", "string"):
+        case "string" if (options := _options(schema)) is not None:
             return FormField(kind="choice", options=options, **common)
         case "string":
-            format = about.get("format")
+            format = schema.get("format")
             return FormField(
                 kind="text",
                 format=format if isinstance(format, str) and format in FORMATS else "",
-                least=_number(about.get("minLength")),
-                most=_number(about.get("maxLength")),
+                least=_number(schema.get("minLength")),
+                most=_number(schema.get("maxLength")),
                 **common,
             )
         case "number" | "integer" as kind:
-            bounds = _number(about.get("minimum")), _number(about.get("maximum"))
-            return FormField(kind=kind, least=bounds[0], most=bounds[1], **common)
+            return FormField(
+                kind=kind,
+                least=_number(schema.get("minimum")),
+                most=_number(schema.get("maximum")),
+                **common,
+            )
         case "boolean":
             return FormField(kind="boolean", **common)
         case "array":
-            return _read_choices(about, common)
-    raise QuestionUnavailable(f"The field {name!r} has a type that forms don't have.")
-
-
-def _read_choices(about: Mapping[str, Any], common: dict[str, Any]) -> FormField:
-    items = about.get("items")
-    options = _options(items) if isinstance(items, Mapping) else None
-    if options is None:
-        raise QuestionUnavailable(f"The field {common['name']!r} is a list without choices.")
-    return FormField(
-        kind="choices",
-        options=options,
-        least=_number(about.get("minItems")),
-        most=_number(about.get("maxItems")),
-        **common,
+            items = schema.get("items")
+            options = _options(items) if isinstance(items, Mapping) else None
+            if options is None:
+                raise QuestionUnavailable(
+                    _("The field %(name)s is a list without choices.", name=repr(name))
+                )
+            return FormField(
+                kind="choices",
+                options=options,
+                least=_number(schema.get("minItems")),
+                most=_number(schema.get("maxItems")),
+                **common,
+            )
+    raise QuestionUnavailable(
+        _("The field %(name)s has a type that forms don't have.", name=repr(name))
     )
 
 
-def _options(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+def _options(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
     """Return the values and labels of a choice, in any of its notations, or None."""
     for keyword in ("oneOf", "anyOf"):
-        if isinstance(choices := about.get(keyword), list):
+        if isinstance(choices := schema.get(keyword), list):
             pairs = [
                 (str(choice["const"]), _text(choice.get("title")) or str(choice["const"]))
                 for choice in choices
                 if isinstance(choice, Mapping) and "const" in choice
             ]
             return _check_options(pairs)
-    values = about.get("enum")
+    values = schema.get("enum")
     if not isinstance(values, list):
         return None
-    names = about.get("enumNames")
+    names = schema.get("enumNames")
     has_names = isinstance(names, list) and len(names) == len(values)
     labels: Sequence[Any] = names if has_names and isinstance(names, list) else values
     titled = zip(map(str, values), labels, strict=True)
@@ -160,7 +167,7 @@ def _options(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
 
 def _check_options(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     if not pairs or len(pairs) > MAX_OPTIONS:
-        raise QuestionUnavailable(f"A choice needs 1 to {MAX_OPTIONS} options.")
+        raise QuestionUnavailable(_("A choice needs 1 to %(most)s options.", most=MAX_OPTIONS))
     return tuple(pairs)
 
 

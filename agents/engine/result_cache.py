@@ -1,7 +1,7 @@
 """What the loop needs of a cache for tool results and model replies; it has no storage itself.
 
-A tool that has one carries it as `result_cache`, a planner as `reply_cache`. Equal calls in
-flight are joined in `concurrency.joined_calls`.
+The capabilities `ResultCache` and `ReplyCache` use it. Equal calls in flight are joined in
+`concurrency.joined_calls`.
 """
 
 import json
@@ -49,10 +49,11 @@ class CachedResult:
     mark: CacheMark
 
 
-class ResultCache(Protocol):
+class ResultStore(Protocol):
     """The saved results of one tool, for one run; `is_read` if its calls change nothing."""
 
-    is_read: bool
+    @property
+    def is_read(self) -> bool: ...
 
     async def key(self, input: ToolInput) -> str:
         """Return the key of a call now, over everything that matters; empty: not cached."""
@@ -81,7 +82,7 @@ class CachedReply:
     mark: CacheMark
 
 
-class ReplyCache(Protocol):
+class ReplyStore(Protocol):
     """The saved replies of models, for one run."""
 
     async def key(self, request: Mapping[str, Any]) -> str:

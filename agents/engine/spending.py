@@ -1,12 +1,8 @@
-"""Limits across runs, as far as the engine knows them: a gate before each tool call.
+"""Limits across runs, as far as the engine knows them: why one has refused a call."""
 
-Model clients pass the same gate by themselves, because they are called outside of runs, too.
-"""
-
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 # Used up, reserved by calls in progress, larger than the whole limit, or without a price.
 RefusalReason = Literal["spent", "busy", "too_large", "no_price"]
@@ -36,21 +32,3 @@ class Refusal:
     def is_final(self) -> bool:
         """Whether trying again later can't help."""
         return self.reason in {"too_large", "no_price"}
-
-
-class SpendingGate(Protocol):
-    """Admits the tool calls of one agent in one run."""
-
-    def tool_call(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Reserve a call of this tool and settle it afterwards; raise QuotaExceeded."""
-        ...
-
-
-class NoLimits:
-    """The gate of an installation without limits."""
-
-    def tool_call(self, name: str) -> AbstractAsyncContextManager[None]:
-        return nullcontext()
-
-
-NO_LIMITS = NoLimits()

@@ -4,11 +4,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from .sentences import Sentence as _
+from .sentences import as_error
+
 Message = dict[str, Any]
 
 OBSERVATION_PREFIX = "Observation: "  # prefix of a tool result for a text model
-INTERRUPTED = "Error: interrupted before it finished; the outcome is unknown."
-NOT_STARTED = "Error: not started; the run was stopped before this call."
+INTERRUPTED = as_error(_("interrupted before it finished; the outcome is unknown."))
+NOT_STARTED = as_error(_("not started; the run was stopped before this call."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +38,11 @@ class AgentState:
         self._messages: list[Message] = []
         self._steps: list[AgentStep] = []
 
-    def add_message(self, role: str, content: str | None, **more: Any) -> None:
+    def add_message(self, role: str, content: str | None, **fields: Any) -> None:
         text = None if content is None else replace_surrogates(content)
-        self._messages.append({"role": role, "content": text, **more})
-        self._trim()
+        self._messages.append({"role": role, "content": text, **fields})
+        if len(self._messages) > self.max_history:
+            self._messages = trim_messages(self._messages, self.max_history)
 
     def add_question(self, query: str) -> None:
         """Add the user's question with the files that come with it."""
@@ -46,9 +50,9 @@ class AgentState:
 
     def replace_message(self, role: str, content: str, instead: str) -> None:
         """Replace the last message with this content."""
-        for at, message in reversed(list(enumerate(self._messages))):
+        for index, message in reversed(list(enumerate(self._messages))):
             if message["role"] == role and message["content"] == replace_surrogates(content):
-                self._messages[at] = {**message, "content": replace_surrogates(instead)}
+                self._messages[index] = {**message, "content": replace_surrogates(instead)}
                 return
 
     def map_material(self, change: Callable[[str], str]) -> None:
@@ -58,11 +62,12 @@ class AgentState:
 
     def leave_out_unjudged(self, roles: Collection[str], instead: str) -> None:
         """Replace the unjudged messages of these roles; the others count as judged."""
-        for at, message in enumerate(self._messages):
+        for index, message in enumerate(self._messages):
             if "is_unjudged" in message:
                 judged = {key: item for key, item in message.items() if key != "is_unjudged"}
-                is_blocked = message["role"] in roles
-                self._messages[at] = judged | ({"content": instead} if is_blocked else {})
+                if message["role"] in roles:
+                    judged["content"] = instead
+                self._messages[index] = judged
 
     def replace_first(self, count: int, messages: Sequence[Message]) -> None:
         """Replace the oldest messages, e.g. by their summary."""
@@ -99,10 +104,6 @@ class AgentState:
         state._steps = [AgentStep(**step) for step in value["steps"]]
         return state
 
-    def _trim(self) -> None:
-        if len(self._messages) > self.max_history:
-            self._messages = trim_messages(self._messages, self.max_history)
-
 
 def _map_material(message: Message, change: Callable[[str], str]) -> Message:
     if "material" not in message:
@@ -119,16 +120,16 @@ def replace_surrogates(text: str) -> str:
 
 def trim_messages(messages: Sequence[Message], size: int) -> list[Message]:
     """Keep the newest messages, starting with a user's; at least the last exchange."""
-    begins = question_indexes(messages)
-    kept = [at for at in begins if len(messages) - at <= size] or begins[-1:]
-    return list(messages[kept[0] :]) if kept else list(messages)
+    starts = question_indexes(messages)
+    starts = [index for index in starts if len(messages) - index <= size] or starts[-1:]
+    return list(messages[starts[0] :]) if starts else list(messages)
 
 
 def question_indexes(messages: Sequence[Message]) -> list[int]:
     """Return where the exchanges start: user messages, not tool results."""
     return [
-        at
-        for at, message in enumerate(messages)
+        index
+        for index, message in enumerate(messages)
         if message["role"] == "user"
         and not str(message["content"]).startswith(OBSERVATION_PREFIX)
     ]

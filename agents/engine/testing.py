@@ -1,6 +1,7 @@
 """A scripted model and tool for testing agents without a provider or network."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,35 +47,27 @@ class ScriptedModel:
         says = self.script.pop(0)
         if isinstance(says, Exception):
             raise says
-        for chunk in self._chunks(says):
+        if self.dialect == "react":
+            text = f"Thought: {says.thought}\n" if says.thought else ""
+            for call in says.calls:
+                text += f"Action: {call.name}\nAction Input: {_arguments(call)}\n"
+            if says.answer:
+                text += f"Final Answer: {says.answer}"
+            chunks = [*_content_chunks(text), finish("stop")]
+        else:
+            chunks = [delta(reasoning_content=says.thought)] if says.thought else []
+            chunks += _content_chunks(says.answer)
+            for index, call in enumerate(says.calls):
+                function = {"name": call.name, "arguments": _arguments(call)}
+                tool_call = {"index": index, "id": f"c{index}", "function": function}
+                chunks.append(delta(tool_calls=[tool_call]))
+            chunks.append(finish("tool_calls" if says.calls else "stop"))
+        for chunk in chunks:
             yield chunk
 
     def assert_used_up(self) -> None:
         if self.script:
             raise AssertionError(f"These turns were never asked for: {self.script}")
-
-    def _chunks(self, says: Says) -> list[dict[str, Any]]:
-        if self.dialect == "react":
-            return _text(says)
-        return _native(says)
-
-
-def _native(says: Says) -> list[dict[str, Any]]:
-    chunks = [delta(reasoning_content=says.thought)] if says.thought else []
-    chunks += [delta(content=word) for word in _words(says.answer)]
-    for at, call in enumerate(says.calls):
-        function = {"name": call.name, "arguments": _arguments(call)}
-        chunks.append(delta(tool_calls=[{"index": at, "id": f"c{at}", "function": function}]))
-    return [*chunks, finish("tool_calls" if says.calls else "stop")]
-
-
-def _text(says: Says) -> list[dict[str, Any]]:
-    text = f"Thought: {says.thought}\n" if says.thought else ""
-    for call in says.calls:
-        text += f"Action: {call.name}\nAction Input: {_arguments(call)}\n"
-    if says.answer:
-        text += f"Final Answer: {says.answer}"
-    return [*(delta(content=word) for word in _words(text)), finish("stop")]
 
 
 def delta(**fields: Any) -> dict[str, Any]:
@@ -85,8 +78,9 @@ def finish(reason: str) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
 
 
-def _words(text: str) -> list[str]:
-    return [f"{word} " for word in text.split(" ")][:-1] + text.split(" ")[-1:] if text else []
+def _content_chunks(text: str) -> list[dict[str, Any]]:
+    """Return the text in one chunk per word."""
+    return [delta(content=token) for token in re.findall(r"[^ ]* |[^ ]+\Z", text)]
 
 
 def _arguments(call: Call) -> str:

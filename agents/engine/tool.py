@@ -1,11 +1,13 @@
 """Tools: what a model can call, and how it is described to it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from .errors import DuplicateToolError, ToolNotFoundError
 from .material.passages import Passage
+from .sentences import Sentence as _
+from .sentences import as_error
 
 ToolInput = str | Mapping[str, Any]
 Effect = Literal["read", "idempotent", "at_most_once"]
@@ -19,11 +21,6 @@ TEXT_INPUT_SCHEMA: dict[str, Any] = {
     "properties": {"input": {"type": "string"}},
     "required": ["input"],
 }
-
-
-def gettext_noop(text: str) -> str:
-    """Mark a tool's description for the translators; the console translates it."""
-    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +69,8 @@ class ToolResult:
     @property
     def text(self) -> str:
         """The text the model reads."""
-        if self.is_error:
-            return f"Error: {self.error}"
+        if self.error is not None:
+            return as_error(self.error)
         return f"{self.output} ({self.note})" if self.note else self.output
 
 
@@ -93,19 +90,28 @@ class Tool(Protocol):
 
 
 class ToolRegistry:
-    """Tools by name; `withheld` says why a tool that an agent has can't be used."""
+    """Tools by name; `withheld` says why a tool that an agent has can't be used.
+
+    `unsent` tools can be called, but the model isn't sent their definitions.
+    """
 
     def __init__(
-        self, tools: Iterable[Tool] = (), withheld: Mapping[str, str] | None = None
+        self,
+        tools: Iterable[Tool] = (),
+        withheld: Mapping[str, str] | None = None,
+        unsent: Iterable[str] = (),
     ) -> None:
         self._tools: dict[str, Tool] = {}
         self.withheld = dict(withheld or {})
+        self.unsent = frozenset(unsent)
         for tool in tools:
             self.register(tool)
 
     def register(self, tool: Tool) -> None:
         if tool.name in self._tools:
-            raise DuplicateToolError(f"A tool named {tool.name!r} already exists.")
+            raise DuplicateToolError(
+                _("A tool named %(name)s already exists.", name=repr(tool.name))
+            )
         self._tools[tool.name] = tool
 
     def get(self, name: str) -> Tool:
@@ -114,9 +120,13 @@ class ToolRegistry:
         except KeyError:
             if name in self.withheld:
                 raise ToolNotFoundError(self.withheld[name]) from None
-            known = ", ".join(self.list_tools()) or "none"
+            names = ", ".join(self.list_tools()) or "none"
             raise ToolNotFoundError(
-                f"There is no tool named {name!r}. Available tools: {known}."
+                _(
+                    "There is no tool named %(name)s. Available tools: %(names)s.",
+                    name=repr(name),
+                    names=names,
+                )
             ) from None
 
     def has(self, name: str) -> bool:
@@ -125,14 +135,17 @@ class ToolRegistry:
     def list_tools(self) -> list[str]:
         return sorted(self._tools)
 
+    def __iter__(self) -> Iterator[Tool]:
+        return (self._tools[name] for name in self.list_tools())
+
 
 def timeout_message(name: str, seconds: float) -> str:
-    return f"{name} didn't respond within {seconds:g} s."
+    return _("%(name)s didn't respond within %(seconds)s s.", name=name, seconds=f"{seconds:g}")
 
 
 def uncertain_message(sentence: str) -> str:
     """Add to a failure that a call with side effects may have had them."""
-    return f"{sentence} It may or may not have completed."
+    return _("%(sentence)s It may or may not have completed.", sentence=sentence)
 
 
 def specification(tool: Tool) -> dict[str, Any]:

@@ -59,12 +59,20 @@ def split_parts(parts: Sequence[ParsedPart], *, title: str) -> list[Chunk]:
     """Return the passages of a document, not saved yet; one without text is its headings."""
     path = HeadingPath(title)
     chunks: list[Chunk] = []
-    for part in parts:
-        if part.kind not in CONTINUED_KINDS:
-            path = HeadingPath(title, {0: part.label})
-        chunks += _split_part(part, path)
+    for page in parts:
+        if page.kind not in CONTINUED_KINDS:
+            path = HeadingPath(title, {0: page.label})
+        blocks: list[Block] = []
+        for block in _blocks(page.text):
+            if block.level:
+                chunks += _pack(blocks, page, str(path))
+                blocks = []
+                path.enter(block.level, block.heading)
+            else:
+                blocks.append(block)
+        chunks += _pack(blocks, page, str(path))
     return chunks or [
-        _chunk(part, "", 0, CHUNK_SIZE, "") for part in parts if part.text.strip()
+        _chunk(page, "", 0, CHUNK_SIZE, "") for page in parts if page.text.strip()
     ]
 
 
@@ -73,90 +81,62 @@ def find_title(text: str) -> str:
     return next((block.heading for block in _blocks(text) if block.level == 1), "")
 
 
-def _split_part(part: ParsedPart, path: HeadingPath) -> Iterator[Chunk]:
-    blocks: list[Block] = []
-    for block in _blocks(part.text):
-        if block.level:
-            yield from _pack(blocks, part, str(path))
-            blocks = []
-            path.enter(block.level, block.heading)
-        else:
-            blocks.append(block)
-    yield from _pack(blocks, part, str(path))
-
-
-def _pack(blocks: Iterable[Block], part: ParsedPart, heading: str) -> Iterator[Chunk]:
-    """Fill passages with whole pieces; the place of a passage is from its first to its last."""
+def _pack(blocks: Iterable[Block], page: ParsedPart, heading: str) -> Iterator[Chunk]:
+    """Fill passages with whole sentences and rows, each passage from its first to its last."""
     start = end = 0
     header = ""  # of the table that the passage begins in
-    for piece_start, piece_end, table_header in _pieces(blocks, part.text):
-        if end > start and piece_end - start + len(header) > CHUNK_SIZE:
-            yield _chunk(part, heading, start, end, header)
-            start = piece_start
-            header = table_header
-        elif end <= start:
-            start = piece_start
-            header = ""
-        end = piece_end
+    for block in blocks:
+        body = page.text[block.start : block.end]
+        table_header = ""
+        if block.is_table:
+            # The first two lines make the others readable, unless they are long.
+            table_header = "".join(f"{line}\n" for line in body.split("\n", 2)[:2])
+            if len(table_header) > MAX_TABLE_HEADER:
+                table_header = ""
+        for piece in (ROW_PATTERN if block.is_table else PIECE_PATTERN).finditer(body):
+            if not piece[0].strip():
+                continue
+            piece_start = block.start + piece.start()
+            piece_end = block.start + piece.end()
+            if end > start and piece_end - start + len(header) > CHUNK_SIZE:
+                yield _chunk(page, heading, start, end, header)
+                start = piece_start
+                header = table_header
+            elif end <= start:
+                start = piece_start
+                header = ""
+            end = piece_end
     if end > start:
-        yield _chunk(part, heading, start, end, header)
+        yield _chunk(page, heading, start, end, header)
 
 
-def _chunk(part: ParsedPart, heading: str, start: int, end: int, header: str) -> Chunk:
-    text = part.text[start:end]
+def _chunk(page: ParsedPart, heading: str, start: int, end: int, header: str) -> Chunk:
+    text = page.text[start:end]
     end = start + len(text)
     start += len(text) - len(text.lstrip())
     end -= len(text) - len(text.rstrip())
     return Chunk(
-        heading=heading, text=header + text.strip(), part=part.number, start=start, end=end
+        heading=heading, text=header + text.strip(), part=page.number, start=start, end=end
     )
-
-
-def _pieces(blocks: Iterable[Block], text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the places of sentences and rows, with the header of the table they are in."""
-    for block in blocks:
-        body = text[block.start : block.end]
-        pattern = ROW_PATTERN if block.is_table else PIECE_PATTERN
-        header = _table_header(body) if block.is_table else ""
-        for piece in pattern.finditer(body):
-            if piece[0].strip():
-                yield block.start + piece.start(), block.start + piece.end(), header
-
-
-def _table_header(table: str) -> str:
-    """Return a table's first two lines, which make the rest readable, unless they are long."""
-    lines = table.split("\n", 2)[:2]
-    header = "".join(f"{line}\n" for line in lines)
-    return header if len(header) <= MAX_TABLE_HEADER else ""
 
 
 def _blocks(text: str) -> Iterator[Block]:
     """Yield headings, and everything between them."""
-    skipped = len(found[0]) if (found := FRONT_MATTER.match(text)) else 0
+    front_matter = FRONT_MATTER.match(text)
+    skipped = len(front_matter[0]) if front_matter else 0
     text = text[skipped:]
-    offsets = _line_offsets(text, skipped)
-    tokens = BLOCKS.parse(text)
-    starts = [(at, t.map[0]) for at, t in enumerate(tokens) if t.level == 0 and t.map]
-    for (at, first), (_, last) in pairwise([*starts, (len(tokens), len(offsets) - 1)]):
-        token = tokens[at]
-        start, end = offsets[first], offsets[last]
-        if token.type == "heading_open":
-            yield Block(int(token.tag[1]), start, end, _plain(tokens[at + 1].content))
-        else:
-            yield Block(0, start, end, is_table=token.type == "table_open")
-
-
-def _line_offsets(text: str, skipped: int) -> list[int]:
-    """Return where each line begins, and the end."""
-    offsets = [skipped]
+    offsets = [skipped]  # where each line begins, and the end
     for line in text.split("\n"):
         offsets.append(offsets[-1] + len(line) + 1)
     offsets[-1] -= 1  # the last line has no line end
-    return offsets
-
-
-def _plain(markdown: str) -> str:
-    tokens: list[Any] = INLINE.parseInline(markdown)
-    return "".join(
-        child.content or " " for token in tokens for child in token.children or ()
-    ).strip()
+    tokens = BLOCKS.parse(text)
+    starts = [(index, t.map[0]) for index, t in enumerate(tokens) if t.level == 0 and t.map]
+    for (index, first), (_, last) in pairwise([*starts, (len(tokens), len(offsets) - 1)]):
+        token = tokens[index]
+        if token.type == "heading_open":
+            inline: list[Any] = INLINE.parseInline(tokens[index + 1].content)
+            children = (child for parent in inline for child in parent.children or ())
+            heading = "".join(child.content or " " for child in children).strip()
+            yield Block(int(token.tag[1]), offsets[first], offsets[last], heading)
+        else:
+            yield Block(0, offsets[first], offsets[last], is_table=token.type == "table_open")

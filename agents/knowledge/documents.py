@@ -16,8 +16,8 @@ from agents.engine.material import Passage
 from agents.models import Chunk, Collection, Document, DocumentPart, EmbeddingIndex
 from agents.tools.search import SearchResult
 
-from . import background
 from . import scope as scopes
+from . import search_threads
 from .chunking import find_title, split_parts
 from .embeddings import EmbeddingUnavailable
 from .parsing import ParsedPart
@@ -32,8 +32,13 @@ logger = logging.getLogger(__name__)
 DEFAULT_COLLECTION = "Documents"
 
 INDEXED_FIELDS = (
-    *("title", "digest", "language", "pages", "problem"),
-    *("status", "indexed_at"),
+    "title",
+    "digest",
+    "language",
+    "pages",
+    "problem",
+    "status",
+    "indexed_at",
 )
 
 Outcome = Literal["added", "updated", "unchanged"]
@@ -63,7 +68,7 @@ def index_document(
     vectors, because the model is out of reach or `embeds` is off, full text finds it, and
     `vector_index.keep_up` adds them later.
     """
-    parts = [replace(part, text=clean_text(part.text)) for part in parts]
+    parts = [replace(page, text=clean_text(page.text)) for page in parts]
     chunks = split_parts(parts, title=document.title)
     if not chunks:
         raise UnreadableDocument(f"{document.name!r} contains no text.")
@@ -87,8 +92,8 @@ def ingest(
 ) -> IngestResult:
     """Ingest a Markdown or text file, again if it changed."""
     path = path.resolve()
-    inside = path.is_relative_to(settings.BASE_DIR)
-    source = path.relative_to(settings.BASE_DIR) if inside else path
+    is_product = path.is_relative_to(settings.BASE_DIR)
+    source = path.relative_to(settings.BASE_DIR) if is_product else path
     text = read_file(path)
     return ingest_text(
         text, source=source.as_posix(), title=path.stem, collection=collection, embeds=embeds
@@ -106,27 +111,27 @@ def ingest_text(
     """Ingest a text; `title` is used if it has no main heading."""
     digest = sha256(text.encode()).hexdigest()
     collection = collection or default_collection()
-    known = collection.documents.filter(source=source).first()
-    if known and known.digest == digest:
-        return IngestResult(document=known, outcome="unchanged")
-    document = known or Document(collection=collection, source=source)
+    saved = collection.documents.filter(source=source).first()
+    if saved and saved.digest == digest:
+        return IngestResult(document=saved, outcome="unchanged")
+    document = saved or Document(collection=collection, source=source)
     document.title = (find_title(text) or title)[:200]
     document.digest = digest
     document.language = detect_language(text)
     index_document(document, [ParsedPart(text=text)], embeds=embeds)
-    return IngestResult(document=document, outcome="updated" if known else "added")
+    return IngestResult(document=document, outcome="updated" if saved else "added")
 
 
 def default_collection() -> Collection:
     """Return the installation's first collection, which is open to everyone."""
-    found, _ = Collection.objects.get_or_create(
+    collection, _ = Collection.objects.get_or_create(
         name=DEFAULT_COLLECTION,
         owner=None,
         topic="",
         deleted_at=None,
         defaults={"is_open": True},
     )
-    return found
+    return collection
 
 
 def search(
@@ -148,13 +153,13 @@ async def asearch(
     scope: Scope | None = None,
     queries: Sequence[str] = (),
 ) -> Sequence[Passage]:
-    return await background.run(search, query, top_k, scope=scope, queries=queries)
+    return await search_threads.run(search, query, top_k, scope=scope, queries=queries)
 
 
 async def afind(
     query: str, top_k: int = 5, *, scope: Scope, queries: Sequence[str] = ()
 ) -> SearchResult:
-    return await background.run(find, query, top_k, scope=scope, queries=queries)
+    return await search_threads.run(find, query, top_k, scope=scope, queries=queries)
 
 
 def _replace(
@@ -164,6 +169,7 @@ def _replace(
     index: EmbeddingIndex | None,
     blobs: vector_index.Blobs,
 ) -> None:
+    """Save a document with its parts and passages, in the transaction of the caller."""
     document.status = Document.Status.READY
     document.indexed_at = timezone.now()
     # One that was deleted meanwhile stays deleted, and one that was moved stays there.
@@ -174,13 +180,13 @@ def _replace(
     DocumentPart.objects.bulk_create(
         DocumentPart(
             document=document,
-            number=part.number,
-            kind=part.kind,
-            label=part.label[:200],
-            text=part.text,
-            is_recognized=part.is_recognized,
+            number=page.number,
+            kind=page.kind,
+            label=page.label[:200],
+            text=page.text,
+            is_recognized=page.is_recognized,
         )
-        for part in parts
+        for page in parts
     )
     for ordinal, chunk in enumerate(chunks, start=1):
         chunk.document = document

@@ -48,13 +48,18 @@ def ingest_files(
         waiting: deque[tuple[Path, Document, str, Future[ParsedDocument]]] = deque()
         for path in paths:
             try:
-                digest = _digest(path)
+                if path.is_dir():
+                    raise OSError(ENOENT, "There are no files in it that can be read")
+                with path.open("rb") as file:
+                    digest = file_digest(file, "sha256").hexdigest()
             except OSError as error:
                 yield Unreadable(
                     path=path, reason=f"Can't read {str(path)!r}: {error.strerror}."
                 )
                 continue
-            document = _document(collection, source_of(path))
+            source = source_of(path)
+            document = collection.documents.filter(source=source).first()
+            document = document or Document(collection=collection, source=source)
             if document.pk and document.digest == digest:
                 yield IngestResult(document=document, outcome="unchanged")
                 continue
@@ -72,25 +77,13 @@ def source_of(path: Path) -> str:
     return (path.relative_to(settings.BASE_DIR) if inside else path).as_posix()
 
 
-def _digest(path: Path) -> str:
-    if path.is_dir():
-        raise OSError(ENOENT, "There are no files in it that can be read")
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
-
-
-def _document(collection: Collection, source: str) -> Document:
-    known = collection.documents.filter(source=source).first()
-    return known or Document(collection=collection, source=source)
-
-
 def _finish(
     path: Path, document: Document, digest: str, parsing: "Future[ParsedDocument]"
 ) -> IngestResult | Unreadable:
     is_new = document.pk is None
     try:
         parsed = parsing.result()
-        sample = "\n".join(part.text[:2_000] for part in parsed.parts[:MAX_SAMPLE])
+        sample = "\n".join(page.text[:2_000] for page in parsed.parts[:MAX_SAMPLE])
         document.title = (parsed.title or path.stem)[:200]
         document.digest = digest
         document.pages = parsed.pages

@@ -14,7 +14,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 
 from agents.db.compiled_queries import compiled_query
 from agents.models import Agent, Collection
-from agents.models.collections import MANAGE_PERMISSION, CollectionQuerySet
+from agents.models.sharing.collections import MANAGE_PERMISSION, CollectionQuerySet
 from agents.models.types import AnyUser
 
 
@@ -27,9 +27,9 @@ class Scope:
     def __bool__(self) -> bool:
         return bool(self.collections)
 
-    def limited_to(self, wanted: Iterable[int]) -> Self:
+    def limited_to(self, collections: Iterable[int]) -> Self:
         """Return the part of it that was asked for."""
-        return type(self)(self.collections & frozenset(wanted))
+        return type(self)(self.collections & frozenset(collections))
 
     def rows(self) -> QuerySet[Collection]:
         """Return its collections, by name."""
@@ -116,9 +116,9 @@ def _active_user(pk: int) -> QuerySet[User, tuple[int, bool]]:
     by_group = granted.filter(group__user=OuterRef("pk"))
     by_user = granted.filter(user=OuterRef("pk"))
     may = Q(is_superuser=True) | Exists(by_user) | Exists(by_group)
-    found = get_user_model()._default_manager.filter(pk=pk, is_active=True).order_by()
+    users = get_user_model()._default_manager.filter(pk=pk, is_active=True).order_by()
     is_manager = Case(When(may, then=Value(1)), default=Value(0))
-    return found.values_list("pk", is_manager)
+    return users.values_list("pk", is_manager)
 
 
 @compiled_query
@@ -142,11 +142,10 @@ def _chosen_by(agent: int) -> QuerySet[Any, int]:
     return chosen.values_list("collection_id", flat=True)
 
 
-def _with(found: CollectionQuerySet, topic: str) -> QuerySet[Collection, tuple[int, str]]:
+def _with(rows: CollectionQuerySet, topic: str) -> QuerySet[Collection, tuple[int, str]]:
     """Return the library's ids and those of a topic."""
-    return found.filter(Q(topic="") | Q(topic=topic)).order_by().values_list("pk", "topic")
+    return rows.filter(Q(topic="") | Q(topic=topic)).order_by().values_list("pk", "topic")
 
 
-def _scope(*found: QuerySet[Collection]) -> Scope:
-    present = (rows.filter(deleted_at=None) for rows in found)
-    return Scope(frozenset(pk for rows in present for pk in rows.values_list("pk", flat=True)))
+def _scope(rows: QuerySet[Collection]) -> Scope:
+    return Scope(frozenset(rows.filter(deleted_at=None).values_list("pk", flat=True)))

@@ -16,7 +16,9 @@ class ConfiguredModel:
     """A model with its own name here, and possibly its own price."""
 
     def __init__(self, llm: LLM, model: str, price: Price | None = None) -> None:
-        self.llm, self.model, self.price = llm, model, price
+        self.llm = llm
+        self.model = model
+        self.price = price
         self.route: str = getattr(llm, "route", "")
         self.base_url: str | None = getattr(llm, "base_url", None)
         self.account: str = getattr(llm, "account", "")
@@ -56,15 +58,15 @@ async def _add_costs(chunks: AsyncIterator[Chunk], price: Price) -> AsyncGenerat
     """Add costs by the configured price, which overrides the provider's and the table's."""
     try:
         async for chunk in chunks:
-            yield _add_cost(price, chunk) if "usage" in chunk else chunk
+            usage = chunk.get("usage")
+            if (
+                usage
+                and isinstance(usage, Mapping)
+                and isinstance(usage.get("prompt_tokens"), int)
+            ):
+                priced = {**usage, "cost": price.of(usage)}
+                chunk = {**chunk, "usage": prompt_caching.with_savings(priced, price)}
+            yield chunk
     finally:
         if (close := getattr(chunks, "aclose", None)) is not None:
             await close()
-
-
-def _add_cost(price: Price, chunk: Chunk) -> Chunk:
-    usage = chunk["usage"]
-    if not isinstance(usage, Mapping) or not isinstance(usage.get("prompt_tokens"), int):
-        return chunk
-    priced = prompt_caching.with_savings({**usage, "cost": price.of(usage)}, price)
-    return {**chunk, "usage": priced}

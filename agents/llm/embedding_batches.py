@@ -33,12 +33,14 @@ def limits_for(model: str) -> BatchLimits:
 
 def batches(texts: Sequence[str], limits: BatchLimits) -> Iterator[list[str]]:
     """Yield the texts in order; one that is too long alone is a request of its own."""
-    batch, size = list[str](), 0
+    batch: list[str] = []
+    size = 0
     for text in texts:
         tokens = estimate(text)
         if batch and (len(batch) == limits.texts or size + tokens > limits.tokens):
             yield batch
-            batch, size = [], 0
+            batch = []
+            size = 0
         batch.append(text)
         size += tokens
     if batch:
@@ -47,5 +49,5 @@ def batches(texts: Sequence[str], limits: BatchLimits) -> Iterator[list[str]]:
 
 def estimate(text: str) -> int:
     """Return about how many tokens a text has: few per word, one per character of Japanese."""
-    others = sum(not sign.isascii() for sign in text)
-    return (len(text) - others) // 3 + others + 1
+    wide = sum(not char.isascii() for char in text)
+    return (len(text) - wide) // 3 + wide + 1

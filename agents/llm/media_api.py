@@ -18,23 +18,25 @@ import aiohttp
 
 from agents.engine.errors import AgentError, ModelError, ModelTimeout
 from agents.engine.resilience import RetryPolicy
+from agents.engine.sentences import Sentence as _
 from agents.file_types import detect_type
 
-from . import http, media_prices
-from .json_codec import decode, encode
+from . import media_prices
 from .litellm_model import media as litellm_media
 from .media_models import Description, GeneratedImage, MediaModel, MediaUsage, Upload
-from .provider_errors import NO_RESPONSE, RETRY_ADVICE, StreamGarbled, explain
 from .providers import find_provider
 from .routing import Endpoint, resolve_endpoint
 from .usage_limits import UsageLimits
+from .wire import http
+from .wire.json_codec import decode, encode
+from .wire.provider_errors import NO_RESPONSE, RETRY_ADVICE, StreamGarbled, explain
 
 CONNECT_SECONDS = 10.0
 MAX_JSON_BYTES = 40 * 1024 * 1024
-NO_IMAGE = "{model!r} returned no image."
-NOT_MP3 = "{model!r} returned speech that is not MP3."
-SPEECH_ADVICE = "Choose another speech model."
-IMAGE_ADVICE = "Check that it is a model that generates images."
+NO_IMAGE = _("%(model)s returned no image.")
+NOT_MP3 = _("%(model)s returned speech that is not MP3.")
+SPEECH_ADVICE = _("Choose another speech model.")
+IMAGE_ADVICE = _("Check that it is a model that generates images.")
 
 T = TypeVar("T")
 
@@ -43,14 +45,14 @@ async def transcribe(
     service: MediaModel, sound: Upload, *, language: str = "", prompt: str = ""
 ) -> dict[str, Any]:
     """Return the reply to a recording: its text, and segments where the model has them."""
-    wanted = transcript_format(service.model)
-    form = {"response_format": wanted, "language": language, "prompt": prompt}
-    if wanted == "diarized_json":
+    response_format = transcript_format(service.model)
+    form = {"response_format": response_format, "language": language, "prompt": prompt}
+    if response_format == "diarized_json":
         form |= {"chunking_strategy": "auto", "prompt": ""}  # it rejects prompts
     try:
         return await _retry(service, lambda: _send_form(service, sound, form))
     except ModelError as error:
-        if wanted == "json" or not _is_about_format(error):
+        if response_format == "json" or "response_format" not in str(error):
             raise
         # Servers that only know plain JSON still return the text.
         form = {"response_format": "json", "language": language}
@@ -63,10 +65,6 @@ def transcript_format(model: str) -> str:
     if "diarize" in name:
         return "diarized_json"
     return "json" if name.startswith("gpt-") else "verbose_json"
-
-
-def _is_about_format(error: ModelError) -> bool:
-    return "response_format" in str(error)
 
 
 def needs_litellm(service: MediaModel) -> bool:
@@ -93,18 +91,16 @@ async def _send_form(
 def encode_form(fields: Mapping[str, str], file: Upload) -> tuple[bytes, str]:
     """Return a multipart form with one file, and its content type."""
     boundary = secrets.token_hex(16)
-    parts = [
+    head = "".join(
         f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
         for name, value in fields.items()
-    ]
-    head = (
+    )
+    head += (
         f"--{boundary}\r\n"
         f'Content-Disposition: form-data; name="file"; filename="{file.name}"\r\n'
         f"Content-Type: {file.mime_type}\r\n\r\n"
     )
-    body = b"".join(
-        ["".join(parts).encode(), head.encode(), file.data, f"\r\n--{boundary}--\r\n".encode()]
-    )
+    body = b"".join([head.encode(), file.data, f"\r\n--{boundary}--\r\n".encode()])
     return body, f"multipart/form-data; boundary={boundary}"
 
 
@@ -113,7 +109,7 @@ async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[
     if needs_litellm(service):
         audio = await _retry(service, lambda: litellm_media.speak(service, text, voice))
         if detect_type(audio) != "audio/mpeg":
-            raise ModelError(NOT_MP3.format(model=service.model), advice=SPEECH_ADVICE)
+            raise ModelError(NOT_MP3.fill(model=repr(service.model)), advice=SPEECH_ADVICE)
         yield audio
         return
     body = encode(
@@ -133,12 +129,24 @@ async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[
 
 async def generate_image(service: MediaModel, prompt: str, *, size: str) -> GeneratedImage:
     """Return an image of the prompt."""
-    reply = await _retry(service, lambda: _request_image(service, prompt, size))
+
+    async def request() -> dict[str, Any]:
+        if needs_litellm(service):
+            return await litellm_media.generate_image(service, prompt, size)
+        name = _endpoint(service).name
+        body = {"model": name, "prompt": prompt, "n": 1, "size": size}
+        if not name.startswith("gpt-image"):
+            body["response_format"] = "b64_json"  # not a link that we would have to fetch
+        return await _read_json(service, "/images/generations", encode(body))
+
+    reply = await _retry(service, request)
     try:
         image = reply["data"][0]
         data = base64.b64decode(image["b64_json"], validate=True)
     except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
-        raise ModelError(NO_IMAGE.format(model=service.model), advice=IMAGE_ADVICE) from None
+        raise ModelError(
+            NO_IMAGE.fill(model=repr(service.model)), advice=IMAGE_ADVICE
+        ) from None
     usage = reply.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     used = media_prices.image_usage(service.model, usage, prompt)
@@ -147,16 +155,6 @@ async def generate_image(service: MediaModel, prompt: str, *, size: str) -> Gene
         prompt=str(image.get("revised_prompt") or ""),
         usage=with_reported_cost(used, reply),
     )
-
-
-async def _request_image(service: MediaModel, prompt: str, size: str) -> dict[str, Any]:
-    if needs_litellm(service):
-        return await litellm_media.generate_image(service, prompt, size)
-    name = _endpoint(service).name
-    request = {"model": name, "prompt": prompt, "n": 1, "size": size}
-    if not name.startswith("gpt-image"):
-        request["response_format"] = "b64_json"  # not a link that we would have to fetch
-    return await _read_json(service, "/images/generations", encode(request))
 
 
 def with_reported_cost(usage: MediaUsage, reply: Mapping[str, Any]) -> MediaUsage:
@@ -176,13 +174,24 @@ async def describe_image(
         {"type": "image_url", "image_url": {"url": url}},
     ]
     messages = [{"role": "user", "content": content}]
-    reply = await _retry(service, lambda: _complete(service, messages, max_tokens))
+
+    async def request() -> dict[str, Any]:
+        if needs_litellm(service):
+            return await litellm_media.complete(service, messages, max_tokens)
+        name = _endpoint(service).name
+        body = {"model": name, "messages": messages, "max_tokens": max_tokens}
+        return await _read_json(service, "/chat/completions", encode(body))
+
+    reply = await _retry(service, request)
     try:
         text = reply["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
         text = None
     if not isinstance(text, str) or not text.strip():
-        raise ModelError(f"{service.model!r} returned no description.", advice=RETRY_ADVICE)
+        raise ModelError(
+            _("%(model)s returned no description.", model=repr(service.model)),
+            advice=RETRY_ADVICE,
+        )
     usage = reply.get("usage")
     limits = UsageLimits(service.model, messages, None, {"max_tokens": max_tokens})
     plausible = limits.clamp_cost(limits.clamp(usage if isinstance(usage, dict) else {}))
@@ -190,18 +199,9 @@ async def describe_image(
     return Description(text=text.strip(), usage=with_reported_cost(used, reply))
 
 
-async def _complete(
-    service: MediaModel, messages: list[dict[str, Any]], max_tokens: int
-) -> dict[str, Any]:
-    if needs_litellm(service):
-        return await litellm_media.complete(service, messages, max_tokens)
-    name = _endpoint(service).name
-    request = {"model": name, "messages": messages, "max_tokens": max_tokens}
-    return await _read_json(service, "/chat/completions", encode(request))
-
-
 async def _retry(service: MediaModel, send: Callable[[], Awaitable[T]]) -> T:
-    policy, attempt = RetryPolicy(max_retries=service.max_retries), 0
+    policy = RetryPolicy(max_retries=service.max_retries)
+    attempt = 0
     try:
         async with asyncio.timeout(service.seconds):
             while True:
@@ -215,7 +215,7 @@ async def _retry(service: MediaModel, send: Callable[[], Awaitable[T]]) -> T:
                         raise
                 await asyncio.sleep(pause)
     except TimeoutError:
-        raise ModelTimeout(NO_RESPONSE.format(model=service.model)) from None
+        raise ModelTimeout(NO_RESPONSE.fill(model=repr(service.model))) from None
 
 
 @asynccontextmanager
@@ -226,14 +226,11 @@ async def _explained(service: MediaModel) -> AsyncIterator[None]:
     except (AgentError, GeneratorExit, asyncio.CancelledError):
         raise
     except TimeoutError:
-        raise ModelTimeout(NO_RESPONSE.format(model=service.model)) from None
+        raise ModelTimeout(NO_RESPONSE.fill(model=repr(service.model))) from None
     except Exception as error:
+        key = service.key if needs_litellm(service) else _endpoint(service).key
         # Not `from error`: a provider's message may contain the key, and logs print causes.
-        raise explain(error, model=service.model, secrets=_secrets(service)) from None
-
-
-def _secrets(service: MediaModel) -> list[str | None]:
-    return [service.key] if needs_litellm(service) else [_endpoint(service).key]
+        raise explain(error, model=service.model, secrets=[key]) from None
 
 
 async def _read_json(

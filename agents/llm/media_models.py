@@ -30,10 +30,12 @@ class MediaUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data of a usage event."""
-        data = {name: value for name, value in asdict(self).items() if name != "reported"}
-        total = self.prompt_tokens + self.completion_tokens
-        noted = {"reported": dict(self.reported)} if self.reported else {}
-        return {**data, "total_tokens": total, "estimated": False, **noted}
+        data = asdict(self)
+        data["total_tokens"] = self.prompt_tokens + self.completion_tokens
+        data["estimated"] = False
+        if not self.reported:
+            del data["reported"]
+        return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,13 @@ from typing import Any
 
 TABLE_FILE = "model_prices_and_context_window_backup.json"
 DEFAULT_WINDOW = 32_000
-INPUT_COST, OUTPUT_COST = "input_cost_per_token", "output_cost_per_token"
-CACHE_READ_COST, CACHE_WRITE_COST = (
-    "cache_read_input_token_cost",
-    "cache_creation_input_token_cost",
-)
+INPUT_COST = "input_cost_per_token"
+OUTPUT_COST = "output_cost_per_token"
+CACHE_READ_COST = "cache_read_input_token_cost"
+CACHE_WRITE_COST = "cache_creation_input_token_cost"
 REASONING_COST = "output_cost_per_reasoning_token"
+DEEPSEEK_CACHE_HITS = "prompt_cache_hit_tokens"
+RATES = (INPUT_COST, OUTPUT_COST, REASONING_COST, CACHE_READ_COST, CACHE_WRITE_COST)
 # Rates of long prompts; those of other service tiers have one more suffix.
 LONG_PROMPT_COST = re.compile(rf"^{INPUT_COST}_above_(\d+)(k?)_tokens$")
 INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only above it
@@ -37,49 +38,41 @@ class Price:
     reasoning: float | None = None  # if it differs from the output's
 
     def of(self, usage: Mapping[str, Any]) -> float:
-        """Return the cost of this usage; cached tokens are included in the prompt's."""
+        """Return the cost of this usage.
+
+        Cached tokens are included in the prompt's, and reasoning in those of the completion.
+        """
         details = usage.get("prompt_tokens_details")
         details = details if isinstance(details, Mapping) else {}
-        read = _count(details.get("cached_tokens")) or _count(usage.get(DEEPSEEK_CACHE_HITS))
-        written = _count(details.get("cache_write_tokens")) or _count(
-            details.get("cache_creation_tokens")
-        )
-        sent = _count(usage.get("prompt_tokens"))
-        read = min(read, sent)
-        written = min(written, sent - read)
-        fresh = sent - read - written
-        return (
-            fresh * self.input
-            + read * self.read
-            + written * self.written
-            + self._output_cost(usage)
-        )
+        cache_reads = _count(details.get("cached_tokens"))
+        cache_reads = cache_reads or _count(usage.get(DEEPSEEK_CACHE_HITS))
+        cache_writes = _count(details.get("cache_write_tokens"))
+        cache_writes = cache_writes or _count(details.get("cache_creation_tokens"))
+        prompt = _count(usage.get("prompt_tokens"))
+        cache_reads = min(cache_reads, prompt)
+        cache_writes = min(cache_writes, prompt - cache_reads)
+        fresh = prompt - cache_reads - cache_writes
+        cost = fresh * self.input + cache_reads * self.read + cache_writes * self.written
+        completion = _count(usage.get("completion_tokens"))
+        if self.reasoning is None:
+            return cost + completion * self.output
+        details = usage.get("completion_tokens_details")
+        details = details if isinstance(details, Mapping) else {}
+        reasoning = min(completion, _count(details.get("reasoning_tokens")))
+        return cost + ((completion - reasoning) * self.output + reasoning * self.reasoning)
 
     def most(self, usage: Mapping[str, Any]) -> float:
         """Return the cost of these tokens if each had the highest of its prices."""
-        sent = _count(usage.get("prompt_tokens"))
-        received = _count(usage.get("completion_tokens"))
+        prompt = _count(usage.get("prompt_tokens"))
+        completion = _count(usage.get("completion_tokens"))
         input_rate = max(self.input, self.read, self.written)
-        return sent * input_rate + received * max(self.output, self.reasoning or 0.0)
-
-    def _output_cost(self, usage: Mapping[str, Any]) -> float:
-        """Return the cost of the answer; reasoning is included in its tokens."""
-        received = _count(usage.get("completion_tokens"))
-        if self.reasoning is None:
-            return received * self.output
-        details = usage.get("completion_tokens_details")
-        details = details if isinstance(details, Mapping) else {}
-        thought = min(received, _count(details.get("reasoning_tokens")))
-        return (received - thought) * self.output + thought * self.reasoning
-
-
-DEEPSEEK_CACHE_HITS = "prompt_cache_hit_tokens"
+        return prompt * input_rate + completion * max(self.output, self.reasoning or 0.0)
 
 
 def context_window(model: str) -> int:
     """Return the tokens that fit into a request; a conservative default for unlisted models."""
-    known = _model_entry(model)
-    size = known.get("max_input_tokens") or known.get("max_tokens")
+    entry = _model_entry(model)
+    size = entry.get("max_input_tokens") or entry.get("max_tokens")
     return size if isinstance(size, int) else DEFAULT_WINDOW
 
 
@@ -106,8 +99,8 @@ def hears_audio(model: str) -> bool:
 
 def follows_schemas(model: str) -> bool | None:
     """Whether the model follows a JSON Schema; None for unlisted models."""
-    known = _model_entry(model)
-    return bool(known.get("supports_response_schema")) if known else None
+    entry = _model_entry(model)
+    return bool(entry.get("supports_response_schema")) if entry else None
 
 
 def chat_models(prefix: str) -> list[str]:
@@ -115,10 +108,10 @@ def chat_models(prefix: str) -> list[str]:
     providers = {prefix, f"{prefix}_converse"}  # Bedrock has two APIs
     names = {
         name.removeprefix(f"{prefix}/"): None
-        for name, known in _load_table().items()
-        if known.get("litellm_provider") in providers
-        and known.get("mode") in {"chat", "responses"}
-        and not known.get("deprecation_date")
+        for name, entry in _load_table().items()
+        if entry.get("litellm_provider") in providers
+        and entry.get("mode") in {"chat", "responses"}
+        and not entry.get("deprecation_date")
     }
     return list(names)
 
@@ -145,20 +138,13 @@ def _model_entry(model: str) -> Mapping[str, Any]:
 
 def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) -> Price | None:
     """Return the price of this provider's model, if it has one."""
-    known = provider_entry(model)
-    if not known.get(INPUT_COST) and not known.get(OUTPUT_COST):
+    entry = provider_entry(model)
+    if not entry.get(INPUT_COST) and not entry.get(OUTPUT_COST):
         return None
-    rates = {
-        name: known[name]
-        for name in (
-            *(INPUT_COST, OUTPUT_COST, REASONING_COST),
-            *(CACHE_READ_COST, CACHE_WRITE_COST),
-        )
-        if known.get(name) is not None
-    }
-    rates |= _long_prompt_rates(known, prompt_tokens)
-    rates |= _off_peak_rates(known, moment or datetime.now(UTC))
-    if any(_is_negative(rate) for rate in rates.values()):
+    rates = {name: entry[name] for name in RATES if entry.get(name) is not None}
+    rates |= _long_prompt_rates(entry, prompt_tokens)
+    rates |= _off_peak_rates(entry, moment or datetime.now(UTC))
+    if any(isinstance(rate, int | float) and rate < 0 for rate in rates.values()):
         return None  # a mistake in the list would pay the user
     base = rates.get(INPUT_COST) or 0.0
     return Price(
@@ -172,10 +158,6 @@ def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) ->
 
 def _rate(rate: float | None, base: float) -> float:
     return base if rate is None else rate
-
-
-def _is_negative(rate: Any) -> bool:
-    return isinstance(rate, int | float) and rate < 0
 
 
 def is_listed(model: str) -> bool:
@@ -195,12 +177,12 @@ def is_responses_only(model: str) -> bool:
 def provider_entry(model: str) -> Mapping[str, Any]:
     """Return what is known about this provider's model; a name alone belongs to one."""
     prefix, _, name = model.partition("/")
-    known = _find_entry(model, name)
-    return known if not name or _prefix(known) == prefix else {}
+    entry = _find_entry(model, name)
+    return entry if not name or _prefix(entry) == prefix else {}
 
 
-def _prefix(known: Mapping[str, Any]) -> str:
-    listed = str(known.get("litellm_provider") or "")
+def _prefix(entry: Mapping[str, Any]) -> str:
+    listed = str(entry.get("litellm_provider") or "")
     return VERTEX if listed.startswith(f"{VERTEX}-") else TABLE_PREFIXES.get(listed, listed)
 
 
@@ -209,13 +191,13 @@ def _find_entry(*names: str) -> Mapping[str, Any]:
     return next((table[name] for name in names if name in table), {})
 
 
-def _long_prompt_rates(known: Mapping[str, Any], prompt_tokens: int) -> dict[str, float]:
+def _long_prompt_rates(entry: Mapping[str, Any], prompt_tokens: int) -> dict[str, float]:
     """Return the rates above the highest limit that the prompt has reached."""
-    inclusive = known.get("litellm_provider") in INCLUSIVE_LIMIT_PROVIDERS
+    inclusive = entry.get("litellm_provider") in INCLUSIVE_LIMIT_PROVIDERS
     limits = sorted(
-        (int(found[1]) * (1000 if found[2] else 1), f"{found[1]}{found[2]}")
-        for found in map(LONG_PROMPT_COST.match, known)
-        if found
+        (int(match[1]) * (1000 if match[2] else 1), f"{match[1]}{match[2]}")
+        for match in map(LONG_PROMPT_COST.match, entry)
+        if match
     )
     reached = [
         text
@@ -228,30 +210,24 @@ def _long_prompt_rates(known: Mapping[str, Any], prompt_tokens: int) -> dict[str
         name: f"{name}_above_{reached[-1]}_tokens"
         for name in (INPUT_COST, OUTPUT_COST, CACHE_READ_COST, CACHE_WRITE_COST)
     }
-    return {name: known[long] for name, long in names.items() if long in known}
+    return {name: entry[long] for name, long in names.items() if long in entry}
 
 
-def _off_peak_rates(known: Mapping[str, Any], moment: datetime) -> dict[str, float]:
+def _off_peak_rates(entry: Mapping[str, Any], moment: datetime) -> dict[str, float]:
     """Return off-peak rates, which some providers have, while they apply."""
-    quiet = known.get("off_peak_pricing") or {}
-    is_quiet = any(
-        moment.isoweekday() in rule["weekdays"] and _is_within(rule["hours_utc"], moment)
-        for rule in quiet.get("windows", ())
-    )
-    return {
-        name: quiet[name]
-        for name in (INPUT_COST, OUTPUT_COST, CACHE_READ_COST)
-        if is_quiet and name in quiet
-    }
-
-
-def _is_within(hours: str | list[str], moment: datetime) -> bool:
-    """Whether the time is in one of these spans; one with equal ends is the whole day."""
-    now = f"{moment:%H:%M}"
-    spans = [span.split("-") for span in ([hours] if isinstance(hours, str) else hours)]
-    return any(
-        begin <= now < end if begin < end else now >= begin or now < end for begin, end in spans
-    )
+    off_peak = entry.get("off_peak_pricing") or {}
+    time = f"{moment:%H:%M}"
+    for rule in off_peak.get("windows", ()):
+        if moment.isoweekday() not in rule["weekdays"]:
+            continue
+        hours = rule["hours_utc"]
+        for span in [hours] if isinstance(hours, str) else hours:
+            begin, end = span.split("-")
+            # A span with equal ends is the whole day.
+            if begin <= time < end if begin < end else time >= begin or time < end:
+                names = (INPUT_COST, OUTPUT_COST, CACHE_READ_COST)
+                return {name: off_peak[name] for name in names if name in off_peak}
+    return {}
 
 
 def _count(value: Any) -> int:

@@ -59,7 +59,13 @@ def mark(model: str, messages: Messages, tools: Tools) -> tuple[Messages, Tools]
         (index for index, m in enumerate(marked) if m["role"] == "system"), None
     )
     for index in {len(marked) - 1, *([] if system_index is None else [system_index])}:
-        marked[index] = _mark_message(marked[index])
+        message = marked[index]
+        content = message.get("content")
+        if isinstance(content, list) and content:
+            content = [*content[:-1], {**content[-1], "cache_control": MARK}]
+            marked[index] = {**message, "content": content}
+        elif content:
+            marked[index] = {**message, "cache_control": MARK}
     return marked, [*tools[:-1], {**tools[-1], "cache_control": MARK}] if tools else tools
 
 
@@ -78,9 +84,12 @@ def with_savings(usage: Mapping[str, Any], price: Price | None) -> Mapping[str, 
     """Add what the provider's cache has saved in dollars; negative if it only cost."""
     if price is None:
         return usage
-    read, written = cached_tokens(usage)
-    saved = read * (price.input - price.read) - written * (price.written - price.input)
-    return {**usage, "cache_savings": saved} if read or written else usage
+    cache_reads, cache_writes = cached_tokens(usage)
+    if not cache_reads and not cache_writes:
+        return usage
+    savings = cache_reads * (price.input - price.read)
+    savings -= cache_writes * (price.written - price.input)
+    return {**usage, "cache_savings": savings}
 
 
 def listed_savings(model: str, usage: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,17 +103,17 @@ def cached_tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
     """Return how many tokens were read from the provider's cache and written into it."""
     details = usage.get("prompt_tokens_details")
     inner = details if isinstance(details, Mapping) else {}
-    read = _first(
+    cache_reads = _first(
         inner.get("cached_tokens"),
         usage.get("cache_read_input_tokens"),
         usage.get("prompt_cache_hit_tokens"),
     )
-    written = _first(
+    cache_writes = _first(
         inner.get("cache_write_tokens"),
         inner.get("cache_creation_tokens"),
         usage.get("cache_creation_input_tokens"),
     )
-    return read, written
+    return cache_reads, cache_writes
 
 
 def _first(*counts: Any) -> int:
@@ -120,10 +129,3 @@ def _is_long(rule: CachingRule, messages: Sequence[Mapping[str, Any]], tools: To
         if chars >= rule.minimum * CHARS_PER_TOKEN // 2:
             return True
     return chars + len(str(tools or "")) >= rule.minimum * CHARS_PER_TOKEN // 2
-
-
-def _mark_message(message: dict[str, Any]) -> dict[str, Any]:
-    content = message.get("content")
-    if isinstance(content, list) and content:
-        return {**message, "content": [*content[:-1], {**content[-1], "cache_control": MARK}]}
-    return {**message, "cache_control": MARK} if content else message

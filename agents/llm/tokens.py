@@ -21,7 +21,8 @@ import tiktoken
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_ENCODING, LEGACY_ENCODING = "o200k_base", "cl100k_base"
+DEFAULT_ENCODING = "o200k_base"
+LEGACY_ENCODING = "cl100k_base"
 ENCODING_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 BUNDLED_PATH = "litellm_core_utils/tokenizers"
 LEGACY_MODELS = re.compile(r"(^|/)(gpt-4(-|$)|gpt-3\.5|text-embedding)")
@@ -79,8 +80,13 @@ def estimate(text: str) -> int:
 
 @cache
 def _encoding(name: str) -> tiktoken.Encoding | None:
-    folder = _bundled_folder()
-    if folder is None or not (folder / _cache_name(name)).is_file():
+    spec = find_spec("litellm")
+    locations = spec.submodule_search_locations if spec else None
+    folder = Path(locations[0]) / BUNDLED_PATH if locations else None
+    # tiktoken's cache has this name for a file.
+    url = ENCODING_URL.format(name).encode()
+    file_name = hashlib.sha1(url, usedforsecurity=False).hexdigest()
+    if folder is None or not (folder / file_name).is_file():
         logger.warning("The tokenizer %s is not installed; tokens are estimated.", name)
         _loaded.add(name)
         return None
@@ -90,14 +96,3 @@ def _encoding(name: str) -> tiktoken.Encoding | None:
     encoding = tiktoken.get_encoding(name)
     _loaded.add(name)
     return encoding
-
-
-def _bundled_folder() -> Path | None:
-    spec = find_spec("litellm")
-    places = spec.submodule_search_locations if spec else None
-    return Path(places[0]) / BUNDLED_PATH if places else None
-
-
-def _cache_name(name: str) -> str:
-    """Return tiktoken's cache file name for an encoding."""
-    return hashlib.sha1(ENCODING_URL.format(name).encode(), usedforsecurity=False).hexdigest()

@@ -19,21 +19,24 @@ REASONING_PARAMETERS = frozenset({"reasoning_effort", "thinking"})
 SAMPLING_PARAMETERS = frozenset({"temperature", "top_p", "top_k", "min_p"})
 
 
-def takes_effort(model: str, own: Mapping[str, Any], reasons: bool | None = None) -> bool:
-    """Whether the model reasons; `own` are its configured parameters.
+def takes_effort(
+    model: str, parameters: Mapping[str, Any], reasons: bool | None = None
+) -> bool:
+    """Whether the model reasons; `parameters` are the configured ones.
 
     `reasons` is what an administrator says, who knows models that aren't listed.
     """
-    if REASONING_PARAMETERS & own.keys():
+    if REASONING_PARAMETERS & parameters.keys():
         return True
     return model_info.reasons(model) if reasons is None else reasons
 
 
-def max_temperature(model: str, own: Mapping[str, Any]) -> float:
+def max_temperature(model: str, parameters: Mapping[str, Any]) -> float:
     """Return the highest temperature; 0 if the model accepts none."""
-    provider, name = find_provider(full_name(model)), full_name(model).partition("/")[2]
+    provider = find_provider(full_name(model))
+    name = full_name(model).partition("/")[2]
     refused = provider.quirks_for(name).dropped if provider else frozenset[str]()
-    is_reasoning = bool(REASONING_PARAMETERS & own.keys())
+    is_reasoning = bool(REASONING_PARAMETERS & parameters.keys())
     if is_reasoning or "temperature" in refused or not model_info.samples(model):
         return 0.0
     is_claude = provider_prefix(model) == "anthropic" or "claude" in name
@@ -49,12 +52,12 @@ def tune(
 ) -> dict[str, Any]:
     """Return the parameters with these choices, as far as the model accepts them."""
     if effort and takes_effort(model, parameters, reasons):
-        rest = REASONING_PARAMETERS | SAMPLING_PARAMETERS
-        others = {name: value for name, value in parameters.items() if name not in rest}
-        if "max_tokens" in others:
-            others["max_tokens"] += REASONING_TOKENS[effort]
-        return {**others, "reasoning_effort": effort}
-    most = max_temperature(model, parameters)
-    if temperature is not None and most:
-        return {**parameters, "temperature": min(temperature, most)}
+        replaced = REASONING_PARAMETERS | SAMPLING_PARAMETERS
+        tuned = {name: value for name, value in parameters.items() if name not in replaced}
+        if "max_tokens" in tuned:
+            tuned["max_tokens"] += REASONING_TOKENS[effort]
+        return {**tuned, "reasoning_effort": effort}
+    limit = max_temperature(model, parameters)
+    if temperature is not None and limit:
+        return {**parameters, "temperature": min(temperature, limit)}
     return dict(parameters)

@@ -14,16 +14,19 @@ from agents.engine.turn import reported_usage
 from . import model_info
 
 # Chat templates, and what vendors add to requests with tools.
-TOKENS_PER_REQUEST, TOKENS_PER_MESSAGE = 1_000, 20
+TOKENS_PER_REQUEST = 1_000
+TOKENS_PER_MESSAGE = 20
 # At least two of these make a token; some tokenizers use one for each digit or mark.
 COMMON_BYTES = b"abcdefghijklmnopqrstuvwxyz \n"
 # Of an image; other files are larger the more bytes they have.
-TOKENS_PER_PART, CHARS_PER_FILE_TOKEN = 20_000, 10
+TOKENS_PER_PART = 20_000
+CHARS_PER_FILE_TOKEN = 10
 MAX_COMPLETION_TOKENS = 131_072  # of models that aren't listed, if no maximum was asked for
 OUTPUT_PARAMETERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 MAX_NOTED = 10**15
 # Names are the provider's, and are saved and displayed with the step.
-MAX_NOTED_NAMES, MAX_NAME_CHARS = 10, 60
+MAX_NOTED_NAMES = 10
+MAX_NAME_CHARS = 60
 # Added by us; a provider's values of these names mean something else.
 OWN_NAMES = ("reported", "cache_savings")
 
@@ -32,34 +35,34 @@ def max_prompt_tokens(
     messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
 ) -> int:
     """Return how many tokens a prompt can have at most, whatever the tokenizer."""
-    most = TOKENS_PER_REQUEST
-    most += _max_tokens(json.dumps(tools, ensure_ascii=False)) if tools else 0
+    tokens = TOKENS_PER_REQUEST
+    tokens += _max_tokens(json.dumps(tools, ensure_ascii=False)) if tools else 0
     for message in messages:
-        others = {name: value for name, value in message.items() if name != "content"}
-        most += TOKENS_PER_MESSAGE + _max_tokens(json.dumps(others, default=str))
+        fields = {name: value for name, value in message.items() if name != "content"}
+        tokens += TOKENS_PER_MESSAGE + _max_tokens(json.dumps(fields, default=str))
         content = message.get("content")
-        for part in content if isinstance(content, list) else [content or ""]:
-            text = part.get("text") if isinstance(part, Mapping) else part
+        for item in content if isinstance(content, list) else [content or ""]:
+            text = item.get("text") if isinstance(item, Mapping) else item
             if isinstance(text, str):
-                most += _max_tokens(text)
+                tokens += _max_tokens(text)
             else:
-                is_image = isinstance(part, Mapping) and part.get("type") == "image_url"
-                size = 0 if is_image else len(str(part)) // CHARS_PER_FILE_TOKEN
-                most += TOKENS_PER_PART + size
-    return most
+                is_image = isinstance(item, Mapping) and item.get("type") == "image_url"
+                size = 0 if is_image else len(str(item)) // CHARS_PER_FILE_TOKEN
+                tokens += TOKENS_PER_PART + size
+    return tokens
 
 
 def _max_tokens(text: str) -> int:
     """Return the tokens of a text in the least suitable tokenizer: two for a wide character."""
     encoded = text.encode(errors="replace")
-    rest = len(encoded.translate(None, COMMON_BYTES))
-    return (len(encoded) - rest) // 2 + rest - (len(encoded) - len(text)) // 2
+    rare = len(encoded.translate(None, COMMON_BYTES))
+    return (len(encoded) - rare) // 2 + rare - (len(encoded) - len(text)) // 2
 
 
 def requested_tokens(parameters: Mapping[str, Any]) -> int | None:
     """Return the longest answer that a request asks for, if it says so."""
-    asked = (parameters.get(name) for name in OUTPUT_PARAMETERS)
-    return next((count for count in asked if isinstance(count, int) and count > 0), None)
+    counts = (parameters.get(name) for name in OUTPUT_PARAMETERS)
+    return next((count for count in counts if isinstance(count, int) and count > 0), None)
 
 
 def clamp_count(excess: dict[str, Any], limit: int, name: str, count: Any) -> Any:
@@ -85,24 +88,23 @@ class UsageLimits:
         excess: dict[str, Any] = {}
         at_most = partial(clamp_count, excess)
         clamped = {name: value for name, value in usage.items() if name not in OWN_NAMES}
-        prompt = clamped.get("prompt_tokens")
-        most_sent = max_prompt_tokens(self.messages, self.tools)
-        prompt = at_most(most_sent, "prompt_tokens", prompt)
-        most_received = (
+        max_prompt = max_prompt_tokens(self.messages, self.tools)
+        prompt = at_most(max_prompt, "prompt_tokens", clamped.get("prompt_tokens"))
+        max_completion = (
             requested_tokens(self.parameters)
             or model_info.max_output(self.model)
             or MAX_COMPLETION_TOKENS
         )
         completion = at_most(
-            most_received, "completion_tokens", clamped.get("completion_tokens")
+            max_completion, "completion_tokens", clamped.get("completion_tokens")
         )
         # What is cached is a part of the prompt, and reasoning of the completion.
-        most_cached = prompt if isinstance(prompt, int) else most_sent
-        most_thought = completion if isinstance(completion, int) else most_received
+        max_cached = prompt if isinstance(prompt, int) else max_prompt
+        max_reasoning = completion if isinstance(completion, int) else max_completion
         for name, value in clamped.items():
-            limit = most_thought if name.startswith("completion") else most_cached
+            limit = max_reasoning if name.startswith("completion") else max_cached
             if isinstance(value, Mapping):
-                clamped[name] = {key: at_most(limit, key, each) for key, each in value.items()}
+                clamped[name] = {key: at_most(limit, key, n) for key, n in value.items()}
             elif "cache" in name:
                 clamped[name] = at_most(limit, name, value)
         clamped |= {"prompt_tokens": prompt, "completion_tokens": completion}
@@ -112,10 +114,11 @@ class UsageLimits:
     def clamp_cost(self, usage: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the usage with no more cost than its tokens have by the price list."""
         cost = usage.get("cost")
-        sent = usage.get("prompt_tokens")
-        if not isinstance(cost, int | float) or not isinstance(sent, int):
+        prompt = usage.get("prompt_tokens")
+        if not isinstance(cost, int | float) or not isinstance(prompt, int):
             return usage
-        price = model_info.price(self.model, sent)
-        if price is None or cost <= (most := price.most(usage)):
+        price = model_info.price(self.model, prompt)
+        if price is None or cost <= (max_cost := price.most(usage)):
             return usage
-        return {**usage, "cost": most, "reported": {**usage.get("reported", {}), "cost": cost}}
+        reported = {**usage.get("reported", {}), "cost": cost}
+        return {**usage, "cost": max_cost, "reported": reported}

@@ -11,7 +11,6 @@ import os
 import shutil
 import sqlite3
 import stat
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -29,10 +28,11 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from agents.db.fast_writes import concrete_field
-from agents.files import folder_identity, store
+from agents.knowledge.files import folder_identity, store
 from agents.management.commands.rotate_keys import can_read, encrypted_fields
 from agents.models import StoredFile
-from agents.observability.process_status import version
+from agents.runs.observability.process_status import version
+from agents.tools.sandbox import unconfined
 
 FORMAT = 1
 MANIFEST = "backup.json"  # the last entry: a file without it is incomplete
@@ -63,8 +63,8 @@ def create(target: Path) -> dict[str, Any]:
         ):
             manifest = _write(archive)
             _add_stream(archive, MANIFEST, io.BytesIO(json.dumps(manifest, indent=1).encode()))
-        with draft.open("rb") as written:
-            os.fsync(written.fileno())
+        with draft.open("rb") as finished_draft:
+            os.fsync(finished_draft.fileno())
         draft.rename(target)
     finally:
         draft.unlink(missing_ok=True)
@@ -140,31 +140,20 @@ def _run_postgresql(program: str, *arguments: str) -> None:
         connection.settings_dict, []
     )
     *arguments_of_psql, database = command[1:]
+    argv = [program, "--no-owner", "--no-privileges", *arguments, *arguments_of_psql]
     try:
-        subprocess.run(
-            [
-                program,
-                "--no-owner",
-                "--no-privileges",
-                *arguments,
-                *arguments_of_psql,
-                "--dbname",
-                database,
-            ],
-            env={**os.environ, **(environment or {})},
-            check=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+        ended = unconfined.run(
+            unconfined.Reason.DATABASE_CLIENT,
+            [*argv, "--dbname", database],
+            {**os.environ, **(environment or {})},
         )
     except FileNotFoundError as error:
         raise BackupError(
             f"{program} isn't installed. Install PostgreSQL's client programs of the server's "
             "version (Debian: postgresql-client) and run this again."
         ) from error
-    except subprocess.CalledProcessError as error:
-        raise BackupError(f"{program} failed: {error.stderr.strip()}") from error
+    if ended.code:
+        raise BackupError(f"{program} failed: {ended.complaint.strip()}")
 
 
 def _add_files(archive: tarfile.TarFile, digests: list[str], saved: set[str]) -> set[str]:
@@ -250,8 +239,22 @@ def restore(source: Path) -> dict[str, Any]:
         raise BackupError(f"{source} can't be read: {error}") from error
     call_command("migrate", verbosity=0)
     folder_identity.mark()
-    manifest["missing_files"] = sorted(_missing_files())
-    manifest["unreadable_secrets"] = sorted(_unreadable_secrets())
+    storage = storages["files"]
+    manifest["missing_files"] = sorted(
+        row.digest
+        for row in StoredFile.objects.iterator()
+        if not storage.exists(row.path) or storage.size(row.path) != row.size
+    )
+    # Those that can't be decrypted with the keys of this installation.
+    unreadable = []
+    for model, names in encrypted_fields():
+        for row in model._default_manager.iterator():
+            for name in names:
+                secret = getattr(row, name)
+                if secret and not can_read(secret):
+                    label = concrete_field(model, name).verbose_name
+                    unreadable.append(f"{model._meta.verbose_name} {row}: {label}")
+    manifest["unreadable_secrets"] = sorted(unreadable)
     return manifest
 
 
@@ -285,14 +288,19 @@ def _restore_entries(archive: tarfile.TarFile, manifest: dict[str, Any]) -> None
     with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="restore-") as folder:
         database = Path(folder, DATABASE)
         for member in archive:
-            kind, _, rest = member.name.partition("/")
+            kind, _, digest = member.name.partition("/")
             if member.name == DATABASE:
                 with _entry(archive, member) as content, database.open("wb") as file:
                     shutil.copyfileobj(content, file, CHUNK_BYTES)
             elif kind == FILES:
-                _restore_file(archive, member, rest)
+                _restore_file(archive, member, digest)
             elif kind in FOLDERS:
-                target = settings.DATA_DIR / _safe_path(member.name)
+                path = PurePosixPath(member.name)
+                if path.is_absolute() or ".." in path.parts:
+                    raise BackupError(
+                        f"The backup has an entry outside of the data folder: {member.name}"
+                    )
+                target = settings.DATA_DIR / path
                 if member.issym():
                     links[target] = member.linkname
                 elif member.isdir():
@@ -309,13 +317,6 @@ def _restore_entries(archive: tarfile.TarFile, manifest: dict[str, Any]) -> None
             target.unlink(missing_ok=True)
             target.symlink_to(destination)
         _restore_database(database, manifest["database_sha256"])
-
-
-def _safe_path(name: str) -> PurePosixPath:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise BackupError(f"The backup has an entry outside of the data folder: {name}")
-    return path
 
 
 @contextmanager
@@ -358,21 +359,3 @@ def _restore_database(path: Path, expected: str) -> None:
             f"The backup is from a newer version of Ashiato (migration {app}.{name}). "
             "Install that version, and restore into another empty database."
         )
-
-
-def _missing_files() -> Iterator[str]:
-    storage = storages["files"]
-    for row in StoredFile.objects.iterator():
-        if not storage.exists(row.path) or storage.size(row.path) != row.size:
-            yield row.digest
-
-
-def _unreadable_secrets() -> Iterator[str]:
-    """Yield what can't be decrypted with the keys of this installation."""
-    for model, names in encrypted_fields():
-        for row in model._default_manager.iterator():
-            for name in names:
-                secret = getattr(row, name)
-                if secret and not can_read(secret):
-                    label = concrete_field(model, name).verbose_name
-                    yield f"{model._meta.verbose_name} {row}: {label}"

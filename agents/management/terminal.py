@@ -15,16 +15,12 @@ def escape_controls(text: str) -> str:
     """Write out each character that a terminal would interpret or hide."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escape_char(char) for char in text)
+    return "".join(_escape_sequence(c) if _is_control(c) else c for c in text)
 
 
 def escape_line(text: str) -> str:
     """Escape one line, including its line breaks."""
     return "".join(c if c.isprintable() else _escape_sequence(c) for c in text)
-
-
-def _escape_char(char: str) -> str:
-    return _escape_sequence(char) if _is_control(char) else char
 
 
 def _is_control(char: str) -> bool:
@@ -55,7 +51,8 @@ class TerminalCommand(BaseCommand):
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
         super().__init__(stdout, stderr, **options)
-        self.stdout, self.stderr = _wrap_output(self.stdout), _wrap_output(self.stderr)
+        self.stdout = _wrap_output(self.stdout)
+        self.stderr = _wrap_output(self.stderr)
 
     def execute(self, *args: Any, **options: Any) -> Any:
         if out := options.pop("stdout", None):

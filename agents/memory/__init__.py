@@ -1,19 +1,13 @@
-"""Long-term memory: facts and preferences of a user, or of a project.
+"""What agents get again in later runs: notes, found by the question.
 
-`store` saves and replaces them, `statements` reads them from a message, `tool` lets an agent
-suggest them, and `recall` finds those that fit a question.
+A *memory* is stated by a user (`statements`, `user_requests`, `tool`) and kept by `memories`;
+an *experience* is learned from feedback (`learning`), kept by `experiences` and judged by its
+`outcomes`. `store` saves, deletes and restores both, `candidates` decides which ones a run may
+use, and `recall` finds those that fit. `style` learns how a user likes answers.
 """
 
-from .errors import MemoryRejected
-from .policy import MemoryScope, scope_of
-from .recall import RecalledMemory, recall
+from .errors import NoteRejected
+from .recall import RecalledNote, recall
 from .tool import RememberTool
 
-__all__ = [
-    "MemoryRejected",
-    "MemoryScope",
-    "RecalledMemory",
-    "RememberTool",
-    "recall",
-    "scope_of",
-]
+__all__ = ["NoteRejected", "RecalledNote", "RememberTool", "recall"]

@@ -1,5 +1,5 @@
-"""Why something isn't remembered."""
+"""Why something isn't remembered or learned."""
 
 
-class MemoryRejected(Exception):
+class NoteRejected(Exception):
     """Raised with a sentence for the user."""

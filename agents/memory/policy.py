@@ -1,10 +1,9 @@
-"""Whether a run remembers, and whose memory it uses."""
+"""Whether a run remembers or teaches anything, and for whom."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from agents.db.compiled_queries import compiled_query
@@ -12,20 +11,15 @@ from agents.models import (
     Agent,
     HiddenTopic,
     Membership,
+    Memory,
     MemoryExclusion,
+    Personalization,
     Project,
     Run,
 )
+from agents.models.runs.runs import DRAFT_TOPIC_PREFIX
 
-from .errors import MemoryRejected
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryScope:
-    """Where a run's memories are saved: with its user, or in its project."""
-
-    user: int
-    project: int | None = None
+from .errors import NoteRejected
 
 
 def is_possible(run: Run, agent: Agent) -> bool:
@@ -43,28 +37,23 @@ def is_possible(run: Run, agent: Agent) -> bool:
     return True
 
 
-def scope_of(run: Run, agent: Agent) -> MemoryScope:
-    """Return where this run can save memories; raise MemoryRejected with the reason."""
+def new_memory(run: Run, agent: Agent) -> Memory:
+    """Return an empty memory of the run's user or its project; raise NoteRejected."""
     if run.user_id is None or not is_possible(run, agent):
-        raise MemoryRejected(_("This agent doesn't save memories."))
+        raise NoteRejected(_("This agent doesn't save memories."))
     if agent.personal_data == Agent.PersonalData.UNKEPT:
-        raise MemoryRejected(_("This agent saves no personal data, so it has no memory."))
+        raise NoteRejected(_("This agent saves no personal data, so it has no memory."))
     if is_excluded(run.user_id):
-        raise MemoryRejected(_("Your memory is turned off."))
+        raise NoteRejected(_("Your memory is turned off."))
     if HiddenTopic.objects.filter(topic=run.topic).exists():
-        raise MemoryRejected(_("Nothing is remembered in a temporary chat."))
-    if run.project_id is not None:
-        return _project_scope(run.user_id, run.project_id)
-    if Membership.objects.filter(topic=run.topic).exists():
-        raise MemoryRejected(_("This chat is shared, so nothing is saved to your memory."))
-    return MemoryScope(user=run.user_id)
-
-
-def _project_scope(user: int, project: int) -> MemoryScope:
-    """Return the project's memory, which later members will read, too."""
-    if not Project.objects.editable_by(user).filter(pk=project, uses_memory=True).exists():
-        raise MemoryRejected(_("You can't save memories in this project."))
-    return MemoryScope(user=user, project=project)
+        raise NoteRejected(_("Nothing is remembered in a temporary chat."))
+    if run.project_id is not None:  # its later members will read it, too
+        projects = Project.objects.editable_by(run.user_id)
+        if not projects.filter(pk=run.project_id, uses_memory=True).exists():
+            raise NoteRejected(_("You can't save memories in this project."))
+    elif Membership.objects.filter(topic=run.topic).exists():
+        raise NoteRejected(_("This chat is shared, so nothing is saved to your memory."))
+    return Memory(user_id=run.user_id, project_id=run.project_id, run=run)
 
 
 def is_excluded(user: int) -> bool:
@@ -82,3 +71,21 @@ def excluded_condition(user: Any) -> Q:
     """Return the condition on users for whom memory is off."""
     groups = MemoryExclusion.objects.filter(group__user=user)
     return Q(profile__has_memory=False) | Q(Exists(groups))
+
+
+def learnable() -> Q:
+    """Return the condition on runs that something can be learned from.
+
+    Nothing is learned from temporary and deleted chats, tests, workflows, imported answers,
+    agents that save no personal data, and users who turned it off.
+    """
+    hidden = HiddenTopic.objects.filter(topic=OuterRef("topic"))
+    off = Personalization.objects.filter(user=OuterRef("user"), learns=False)
+    return (
+        Q(agent__learns=True, user__is_active=True, workflow=None, origin=None)
+        & ~Q(agent__personal_data=Agent.PersonalData.UNKEPT)
+        & ~Q(route=Run.IMPORTED)
+        & ~Q(topic__startswith=DRAFT_TOPIC_PREFIX)
+        & ~Exists(hidden)
+        & ~Exists(off)
+    )

@@ -1,4 +1,7 @@
-"""Finds what a user asks to remember: “Remember that …”, 「…を覚えておいて」."""
+"""Finds what a user asks to remember, and what that is about.
+
+E.g. “Remember that …”, 「…を覚えておいて」.
+"""
 
 import re
 import unicodedata
@@ -36,6 +39,34 @@ PREFERENCE = re.compile(
     r"likes?|hates?|dislikes?)\b|してください|して下さい|答えて|返信して|呼んで|好き|嫌い|苦手|で話して|使って",
     re.IGNORECASE,
 )
+# How a statement is written tells what it is about: a new one replaces the old one.
+SUBJECTS = [
+    (
+        re.compile(
+            r"\b(?:i(?:['’]m| am)?|user|they|she|he)\s+(?:now\s+|currently\s+)?"
+            r"(?:lives?|living|moved|relocated|based|reside[sd]?)\s+(?:in|to|near)\b",
+            re.I,
+        ),
+        "home city",
+    ),
+    (re.compile(r"(?:に|へ)(?:住んで|引っ越し|移住し|転居し)"), "home city"),
+    (re.compile(r"\b(?:my name is|call me|i am called|i['’]m called)\b", re.I), "name"),
+    (re.compile(r"(?:名前は|と呼んで)"), "name"),
+    (re.compile(r"\b(?:i|user|they)\s+(?:now\s+)?works?\s+(?:at|for)\b", re.I), "employer"),
+    (re.compile(r"(?:で働いて|に勤めて|に勤務)"), "employer"),
+    (re.compile(r"\b(?:i|user|they)\s+works?\s+as\b", re.I), "job"),
+]
+OWNED = re.compile(
+    r"\b(?:my|(?:the )?user['’]s|our)\s+(?P<subject>\w[\w\s-]{0,40}?)\s+"
+    r"(?:is|are|was|will be)\b",
+    re.I,
+)
+OWNED_JAPANESE = re.compile(
+    r"(?:私|わたし|僕|俺|自分|うち)の(?P<subject>[^、。はがを]{1,20}?)[はが]"
+)
+TOPIC_JAPANESE = re.compile(
+    r"^(?P<subject>好きな[^、。はがを]{1,12}|好物|趣味|誕生日|職業|会社|住所|出身)[はが]"
+)
 
 
 def stated(message: str) -> str:
@@ -46,21 +77,30 @@ def stated(message: str) -> str:
     first, _, _rest = text.strip().partition("\n\n")
     if first.rstrip().endswith(("?", "？")):
         return ""
-    if found := JAPANESE_FIRST.fullmatch(first) or JAPANESE_LAST.fullmatch(first):
-        return found["text"].strip(" 　、。")
-    found = ENGLISH.fullmatch(first)
-    if found is None or (found["how"].isspace() and NOT_STATED.match(found["text"])):
+    if match := JAPANESE_FIRST.fullmatch(first) or JAPANESE_LAST.fullmatch(first):
+        return match["text"].strip(" 　、。")
+    match = ENGLISH.fullmatch(first)
+    if match is None or (match["how"].isspace() and NOT_STATED.match(match["text"])):
         return ""
-    return found["text"].strip()
+    return match["text"].strip()
 
 
 def may_be_quoted(message: str) -> bool:
     """Whether a request at the end of a message may belong to text that the message quotes."""
     first, _, _rest = message.strip().partition("\n\n")
-    found = None if JAPANESE_FIRST.fullmatch(first) else JAPANESE_LAST.fullmatch(first)
-    return found is not None and QUOTATION.search(found["text"]) is not None
+    match = None if JAPANESE_FIRST.fullmatch(first) else JAPANESE_LAST.fullmatch(first)
+    return match is not None and QUOTATION.search(match["text"]) is not None
 
 
 def kind_of(text: str) -> Memory.Kind:
     """Return whether it reads like a preference, which agents always get."""
     return Memory.Kind.PREFERENCE if PREFERENCE.search(text) else Memory.Kind.FACT
+
+
+def subject_of(text: str) -> str:
+    """Return a subject such as “home city” or “favorite tea”, or an empty text."""
+    for pattern, subject in SUBJECTS:
+        if pattern.search(text):
+            return subject
+    match = OWNED.search(text) or OWNED_JAPANESE.search(text) or TOPIC_JAPANESE.search(text)
+    return match["subject"].strip() if match else ""

@@ -1,6 +1,5 @@
 """Saves what a user asks to remember in a message, when its run starts."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +8,9 @@ from django.utils.translation import gettext as _
 from agents.engine.guardrails import Guardrails
 from agents.models import Agent, Memory, Run
 
-from . import policy, statements, store, texts
-from .errors import MemoryRejected
-from .subjects import subject_of
+from . import memories, policy, statements, texts
+from .errors import NoteRejected
+from .statements import subject_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +41,7 @@ class Request:
         return f'- Saved just now, because the user asked for it: "{quoted}"'
 
 
-def save_requested(
-    run: Run, agent: Agent, guardrails: Callable[[], Guardrails]
-) -> Request | None:
+def save_requested(run: Run, agent: Agent, guardrails: Guardrails) -> Request | None:
     """Save what the run's message asks to remember; None if it asks for nothing.
 
     What the user may not have written themselves is only suggested: it came from an import or
@@ -54,28 +51,26 @@ def save_requested(
         return None
     if not (text := statements.stated(run.query)):
         return None
-    known = Memory.objects.filter(run=run, source=Memory.Source.STATED).first()
-    if known is not None:  # the run was resumed; what was undone stays so
-        return Request(memory=known)
+    saved = Memory.objects.filter(run=run, source=Memory.Source.STATED).first()
+    if saved is not None:  # the run was resumed; what was undone stays so
+        return Request(memory=saved)
     try:
-        return Request(memory=_save(run, agent, guardrails(), text))
-    except MemoryRejected as reason:
+        memory = policy.new_memory(run, agent)
+        memory.text = screened(guardrails, text)
+        memory.subject = subject_of(memory.text)
+        memory.kind = statements.kind_of(memory.text)
+        memory.source = Memory.Source.STATED
+        if run.is_repeated or statements.may_be_quoted(run.query):
+            memory.reason = _("These may not be your own words.")
+        return Request(memory=memories.save(memory))
+    except NoteRejected as reason:
         return Request(reason=str(reason))
 
 
-def _save(run: Run, agent: Agent, guardrails: Guardrails, text: str) -> Memory:
-    scope = policy.scope_of(run, agent)
-    cleaned = texts.clean(text, 2 * Memory.MAX_CHARS)
+def screened(guardrails: Guardrails, text: str) -> str:
+    """Return the text on one line if it passes the guardrails of a message."""
+    cleaned = texts.clean_memory(text, 2 * Memory.MAX_CHARS)
     inspected = guardrails.without_length_limits().inspect(cleaned, "input")
     if inspected.is_blocked or inspected.text != cleaned:
-        raise MemoryRejected(_("A guardrail doesn't allow this text."))
-    is_doubtful = run.is_repeated or statements.may_be_quoted(run.query)
-    new = store.NewMemory(
-        text=cleaned,
-        subject=subject_of(cleaned),
-        kind=statements.kind_of(cleaned),
-        source=Memory.Source.STATED,
-        run=run,
-        reason=_("These may not be your own words.") if is_doubtful else "",
-    )
-    return store.save(scope, new)
+        raise NoteRejected(_("A guardrail doesn't allow this text."))
+    return cleaned

@@ -1,12 +1,12 @@
-"""Compares memories with a question by meaning; memories get their vectors when needed."""
+"""Compares notes with a question by meaning; notes get their vectors when needed."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 from agents.db import database
+from agents.knowledge import embeddings
+from agents.models.memory.notes import Note
 
 from . import store
 
@@ -14,72 +14,46 @@ logger = logging.getLogger(__name__)
 
 DEADLINE_SECONDS = 2.0
 MAX_NEW = 64  # vectors computed for one question
-Similarities = dict[int, float]  # by the memory's id
-SaveVectors = Callable[[Iterable[tuple[int, bytes]], str], None]
+Similarities = dict[Note, float]
 
 
-class Embedded(Protocol):
-    """A row with a text and, once it was needed, its vector."""
-
-    @property
-    def pk(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def vector(self) -> bytes | None: ...
-    @property
-    def vector_model(self) -> str: ...
-
-
-async def similarities(
-    memories: Sequence[Embedded], question: str, save: SaveVectors = store.save_vectors
-) -> Similarities:
-    """Return how similar memories are to a question; empty without an embedding model."""
-    if (embeddings := _embeddings()) is None:
-        return {}
+async def similarities(notes: Sequence[Note], question: str) -> Similarities:
+    """Return how similar notes are to a question; empty without an embedding model."""
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
-            found, new, model = await asyncio.to_thread(
-                _compare, embeddings, memories, question
-            )
+            scores, new, model = await asyncio.to_thread(_compare, notes, question)
     except TimeoutError:
-        logger.info("Memories are compared by words: the embedding model took too long.")
+        logger.info("Notes are compared by words: the embedding model took too long.")
         return {}
     except Exception:  # memory must not stop a run
-        logger.exception("Memories are compared by words: the embedding model failed.")
+        logger.exception("Notes are compared by words: the embedding model failed.")
         return {}
     if new:
-        await database.run(save, new, model)
-    return found
+        await database.run(store.save_vectors, new, model)
+    return scores
 
 
 def _compare(
-    embeddings: Any, memories: Sequence[Embedded], question: str
-) -> tuple[Similarities, list[tuple[int, bytes]], str]:
+    notes: Sequence[Note], question: str
+) -> tuple[Similarities, dict[Note, bytes], str]:
+    """Return the similarities, the vectors that are new, and the model they are of."""
     import numpy as np
 
     model = embeddings.configured_model()
     if model == embeddings.OFF:
-        return {}, [], model
-    known = {m.pk: m.vector for m in memories if m.vector and m.vector_model == model}
-    missing = [m for m in memories if m.pk not in known][:MAX_NEW]
+        return {}, {}, model
+    saved = {note: note.vector for note in notes if note.vector and note.vector_model == model}
+    missing = [note for note in notes if note not in saved][:MAX_NEW]
     question_vector = embeddings.embed([question], "query")[0]
-    new_vectors = embeddings.embed([m.text for m in missing], "passage") if missing else ()
-    new = [
-        (m.pk, np.asarray(vector, np.float16).tobytes())
-        for m, vector in zip(missing, new_vectors, strict=True)
-    ]
-    vectors = {**known, **dict(new)}
-    found = {
-        pk: float(np.frombuffer(bytes(raw), np.float16).astype(np.float32) @ question_vector)
-        for pk, raw in vectors.items()
+    texts = [note.compared for note in missing]
+    new_vectors = embeddings.embed(texts, "passage") if missing else ()
+    new = {
+        note: np.asarray(vector, np.float16).tobytes()
+        for note, vector in zip(missing, new_vectors, strict=True)
+    }
+    scores = {
+        note: float(np.frombuffer(bytes(raw), np.float16).astype(np.float32) @ question_vector)
+        for note, raw in {**saved, **new}.items()
         if len(raw) == 2 * len(question_vector)
     }
-    return found, new, model
-
-
-def _embeddings() -> Any:
-    try:
-        return import_module("agents.knowledge.embeddings")
-    except ImportError:
-        return None
+    return scores, new, model

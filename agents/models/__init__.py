@@ -1,38 +1,38 @@
-from .access import HiddenTopic, Membership, OutsideTextTopic, ReviewScope
-from .agent_tools import AgentTool
-from .approvals import Approval
-from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson
-from .budgets import BudgetCounter, BudgetHold
-from .caches import CacheEntry, CacheGroup, CacheUsage
-from .catalog import Agent
-from .collections import Collection, CollectionAcceptance, CollectionShare
-from .databases import DatabaseConnection
+from .catalog.agent_tools import AgentTool
+from .catalog.agents import Agent
+from .catalog.databases import DatabaseConnection
+from .catalog.drafts import AgentDraft
+from .catalog.llms import LanguageModel
+from .catalog.servers import McpServer, ServerSample
+from .catalog.tools import ToolRegistration
+from .catalog.versions import AgentVersion
+from .catalog.workflows import Schedule, Workflow, WorkflowVersion
 from .deletions import Deletion
-from .disconnections import Disconnection
-from .documents import Document, DocumentPart
-from .drafts import AgentDraft
-from .events import RunEvent
-from .experiences import Experience, ExperienceRun, Personalization, StyleSignal
-from .files import StoredFile
-from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, GuardrailVerdict
 from .installation import InstallationSetting, Quota
 from .jobs import JobCrash, PeriodicJob
-from .llms import LanguageModel
-from .memory import HistorySummary, Memory, MemoryExclusion
-from .model_slots import ModelGate, ModelSlot
-from .passages import Chunk, ChunkVector, EmbeddingIndex
+from .knowledge.documents import Document, DocumentPart
+from .knowledge.files import StoredFile
+from .knowledge.passages import Chunk, ChunkVector, EmbeddingIndex
+from .knowledge.refetching import Sitemap
+from .memory.experiences import Experience, ExperienceRun, Personalization, StyleSignal
+from .memory.memories import HistorySummary, Memory, MemoryExclusion
+from .metering.budgets import BudgetCounter, BudgetHold
+from .metering.caches import CacheEntry, CacheGroup, CacheUsage
+from .metering.model_slots import ModelGate, ModelSlot
+from .metering.usage import ReadingUsage
 from .processes import ServerProcess
-from .projects import Project, ProjectMember
-from .refetching import Sitemap
-from .runs import Run
-from .servers import McpServer, ServerSample
-from .steps import AgentStep
-from .tools import ToolRegistration
-from .usage import DeletedUsage, ReadingUsage
-from .versions import AgentVersion
-from .workflows import Schedule, Workflow, WorkflowVersion
+from .runs.approvals import Approval
+from .runs.attachments import RunAttachment
+from .runs.disconnections import Disconnection
+from .runs.events import RunEvent
+from .runs.grants import ToolGrant
+from .runs.runs import Run
+from .runs.steps import AgentStep
+from .sharing.access import HiddenTopic, Membership, OutsideTextTopic, ReviewScope
+from .sharing.collections import Collection, CollectionAcceptance, CollectionShare
+from .sharing.projects import Project, ProjectMember
 
 __all__ = [
     "Disconnection",
@@ -56,7 +56,6 @@ __all__ = [
     "CollectionAcceptance",
     "CollectionShare",
     "DatabaseConnection",
-    "DeletedUsage",
     "Deletion",
     "Document",
     "DocumentPart",

@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from agents.engine.errors import BadPattern
 from agents.engine.guardrails import try_pattern
 
-from .catalog import Agent
-from .runs import Run
+from .catalog.agents import Agent
+from .runs.runs import Run
 from .types import AnyUser
 
 
@@ -177,12 +177,14 @@ class GuardrailPattern(models.Model):
         return self.kind == self.Kind.MODEL
 
     def clean(self) -> None:
-        if self.is_model_check:
-            self._clean_model_check()
-        else:
-            self._clean_pattern()
-
-    def _clean_model_check(self) -> None:
+        if not self.is_model_check:
+            if not self.pattern:
+                raise ValidationError({"pattern": gettext("Enter a pattern.")})
+            try:
+                try_pattern(self.pattern)
+            except BadPattern as error:
+                raise ValidationError({"pattern": gettext(str(error))}) from error
+            return
         problems: dict[str, str] = {}
         if not self.model:
             problems["model"] = gettext("Choose a model.")
@@ -195,26 +197,18 @@ class GuardrailPattern(models.Model):
         if problems:
             raise ValidationError(problems)
 
-    def _clean_pattern(self) -> None:
-        if not self.pattern:
-            raise ValidationError({"pattern": gettext("Enter a pattern.")})
-        try:
-            try_pattern(self.pattern)
-        except BadPattern as error:
-            raise ValidationError({"pattern": gettext(str(error))}) from error
-
 
 @receiver(pre_delete, sender=Agent)
 def _disable_orphaned(
-    sender: type[Agent], instance: Agent, origin: object = None, **more: Any
+    sender: type[Agent], instance: Agent, origin: object = None, **signal: Any
 ) -> None:
     """Disable patterns of deleted agents only, which would otherwise apply to all."""
     going = origin if isinstance(origin, models.QuerySet) else [instance]
     gone = [agent.pk for agent in going]
     theirs = GuardrailPattern.objects.filter(agents__in=gone).values("pk")
-    others = GuardrailPattern.agents.through.objects.exclude(agent__in=gone)
+    other_links = GuardrailPattern.agents.through.objects.exclude(agent__in=gone)
     alone = GuardrailPattern.objects.filter(pk__in=theirs)
-    alone.exclude(pk__in=others.values("guardrailpattern")).update(enabled=False)
+    alone.exclude(pk__in=other_links.values("guardrailpattern")).update(enabled=False)
 
 
 class GuardrailUsage(models.Model):

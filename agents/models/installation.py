@@ -11,7 +11,7 @@ from django.utils.translation import pgettext_lazy
 
 
 class InstallationSetting(models.Model):
-    """A value that differs from its default; `agents.installation` knows type and limits."""
+    """A value that differs from its default; `agents.db.installation` knows type and limits."""
 
     key = models.CharField(_("setting"), max_length=60, unique=True)
     value = models.JSONField(_("value"), null=True, blank=True)
@@ -127,8 +127,8 @@ class Quota(models.Model):
         ordering = ["measure", "window", "pk"]
         constraints = [
             *(
-                models.UniqueConstraint(fields=[owner, *more, "measure", "window"], name=name)
-                for owner, more, name in (
+                models.UniqueConstraint(fields=[owner, *shared, "measure", "window"], name=name)
+                for owner, shared, name in (
                     ("user", (), "one_quota_a_person"),
                     ("group", ("is_shared",), "one_quota_a_group"),
                     ("agent", (), "one_quota_an_agent"),
@@ -158,5 +158,5 @@ class Quota(models.Model):
     @property
     def owner(self) -> models.Model | None:
         """The user, group, agent, model or tool it is for; None if it is for all users."""
-        found = (getattr(self, name) for name in OWNERS if getattr(self, f"{name}_id"))
-        return next(found, None)
+        owners = (getattr(self, name) for name in OWNERS if getattr(self, f"{name}_id"))
+        return next(owners, None)

@@ -100,7 +100,7 @@ class EncryptedTextField(_SealedTextField):
             return EncryptedValue("", self.empty)
         return encrypt(value, self.empty)
 
-    def from_db_value(self, value: str | None, *about: Any) -> EncryptedValue:
+    def from_db_value(self, value: str | None, *_arguments: Any) -> EncryptedValue:
         return EncryptedValue(value or "", self.empty)
 
     def get_prep_value(self, value: Any) -> str:
@@ -157,10 +157,9 @@ def _fernet() -> MultiFernet:
 
 @lru_cache(maxsize=8)
 def _derive_fernet(phrases: tuple[str, ...]) -> MultiFernet:
-    return MultiFernet([Fernet(_derive_key(phrase)) for phrase in phrases])
-
-
-def _derive_key(phrase: str) -> bytes:
-    # With its own context, because the phrase may be Django's secret key, which also signs.
-    kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"secrets at rest")
-    return base64.urlsafe_b64encode(kdf.derive(phrase.encode()))
+    fernets = []
+    for phrase in phrases:
+        # With its own context, because the phrase may be Django's secret key, which also signs.
+        kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"secrets at rest")
+        fernets.append(Fernet(base64.urlsafe_b64encode(kdf.derive(phrase.encode()))))
+    return MultiFernet(fernets)

@@ -16,16 +16,54 @@ from django.utils.translation import gettext as _
 
 from agents.access import masking
 from agents.engine.events import DELTA_TYPES
-from agents.models import AgentStep, Approval, Disconnection, Run, RunEvent
-from agents.review.replay import elapsed_ms
+from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.review.replays.replay import elapsed_ms
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.formatting import cost, count, duration
+from agents.web.presentation.formats.formatting import cost, count, duration
 
-from .replay_timeline import disconnection_events
+from .replays.replay_timeline import disconnection_events
 
 SCHEMA = "ashiato.trace/1"
 PAGE_SIZE = 100
 PERSON_FIELDS = {"by", "by_name"}
+# As they are saved, and in the order of the schema.
+RUN_COLUMNS = [
+    "dialect",
+    "route",
+    "version",
+    "history",
+    "answer",
+    "output",
+    "status",
+    "stopped_reason",
+    "detail",
+    "advice",
+    "max_steps",
+    "turns",
+    "step_count",
+    "tool_calls",
+    "seconds",
+    "waited",
+]
+STEP_COLUMNS = [
+    "number",
+    "parent",
+    "depth",
+    "turn",
+    "kind",
+    "status",
+    "call_id",
+    "thought",
+    "action",
+    "action_input",
+    "observation",
+    "attachments",
+    "sources",
+    "request",
+    "attempts",
+    "notes",
+]
+APPROVAL_COLUMNS = ("step", "tool", "arguments", "new_arguments", "why", "verdict", "reason")
 
 
 def as_json(
@@ -36,17 +74,22 @@ def as_json(
     head = {"schema": SCHEMA, "exported_at": _isoformat(timezone.now()), "masked": is_masked}
     yield f"{_to_json(head)[:-1]},\n"
     yield f'"run": {_to_json(_run_dict(visible_row(run), is_masked))},\n'
-    yield from _json_list(
-        "steps", map(_step_dict, _paginate(run.steps.all(), "number", visible_row))
-    )
+    steps = _paginate(run.steps.all(), "number", visible_row)
+    yield from _json_list("steps", map(_step_dict, steps))
     yield ",\n"
     approvals = run.approvals.select_related("decided_by")
     rows = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", visible_row))
     yield from _json_list("approvals", rows)
     yield ",\n"
-    yield from _json_list(
-        "disconnections", map(_disconnection_dict, run.disconnections.order_by("left_at", "pk"))
+    disconnections = (
+        {
+            "reason": row.reason,
+            "left_at": _isoformat(row.left_at),
+            "came_back_at": _isoformat(row.came_back_at),
+        }
+        for row in run.disconnections.order_by("left_at", "pk")
     )
+    yield from _json_list("disconnections", disconnections)
     yield ",\n"
     events = run.events.exclude(type__in=DELTA_TYPES)
     rows = (_event_dict(row, is_masked) for row in _paginate(events, "seq", visible_row))
@@ -61,15 +104,26 @@ def as_markdown(run: Run, *, is_masked: bool, hides_private: bool = False) -> It
     yield f"# {_escape_line(view.query)}\n\n{_summary(view)}\n"
     if len(view.query.splitlines()) > 1:
         yield f"\n## {_('Question')}\n\n{_code_block(view.query)}"
-    yield f"\n## {_('Answer')}\n\n{_answer_markdown(view)}\n"
+    if view.output is not None:
+        answer = _code_block(view.output_text, "json").rstrip()
+    else:
+        # Quoted, so that its open Markdown ends with it.
+        lines = (view.answer or _("No answer.")).splitlines()
+        answer = "\n".join(f"> {line}".rstrip() for line in lines)
+    yield f"\n## {_('Answer')}\n\n{answer}\n"
     yield f"\n## {_('Steps')}\n"
     for step in _paginate(run.steps.all(), "number", visible_row):
         yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
-    if lines := [
-        _disconnection_line(row, run) for row in run.disconnections.order_by("left_at", "pk")
-    ]:
+    disconnections = list(run.disconnections.order_by("left_at", "pk"))
+    if disconnections:
         heading = _("Page disconnections")
-        yield f"\n## {heading}\n\n{''.join(lines)}"
+        yield f"\n## {heading}\n\n"
+    for row in disconnections:
+        moments = (
+            f"{duration(elapsed_ms(run, time))}: {text}"
+            for time, text in disconnection_events(row)
+        )
+        yield f"- {' · '.join(moments)}\n"
 
 
 def _row_masker(
@@ -96,8 +150,8 @@ def _paginate(
 
 def _json_list(name: str, items: Iterator[Any]) -> Iterator[str]:
     yield f'"{name}": ['
-    for at, item in enumerate(items):
-        yield f"{',' if at else ''}\n{_to_json(item)}"
+    for index, item in enumerate(items):
+        yield f"{',' if index else ''}\n{_to_json(item)}"
     yield "]"
 
 
@@ -110,9 +164,6 @@ def _isoformat(moment: datetime | None) -> str | None:
 
 
 def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
-    setup_columns = ("dialect", "route", "version", "history", "answer", "output", "status")
-    outcome_columns = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
-    measures = ("tool_calls", "seconds", "waited")
     person = run.user.get_username() if run.user and not is_masked else None
     origin = {"run": run.origin_id, "step": run.origin_step, "overrides": run.overrides}
     return {
@@ -122,7 +173,7 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
         "agent_version": run.agent_version,
         "model": run.model,
         "question": run.query,
-        **{name: getattr(run, name) for name in (*setup_columns, *outcome_columns, *measures)},
+        **{name: getattr(run, name) for name in RUN_COLUMNS},
         "options": run.chosen_options,
         "origin": origin if run.is_rerun else None,
         "usage": _usage_dict(run),
@@ -132,28 +183,8 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
 
 
 def _step_dict(step: AgentStep) -> dict[str, Any]:
-    position_columns = (
-        "number",
-        "parent",
-        "depth",
-        "turn",
-        "kind",
-        "status",
-        "call_id",
-        "thought",
-    )
-    content_columns = (
-        "action",
-        "action_input",
-        "observation",
-        "attachments",
-        "sources",
-        "request",
-        "attempts",
-        "notes",
-    )
     return {
-        **{name: getattr(step, name) for name in (*position_columns, *content_columns)},
+        **{name: getattr(step, name) for name in STEP_COLUMNS},
         "agent": step.agent_name,
         "usage": _usage_dict(step),
         "started_at": _isoformat(step.started_at),
@@ -170,10 +201,9 @@ def _usage_dict(row: Run | AgentStep) -> dict[str, Any]:
 
 
 def _approval_dict(approval: Approval, is_masked: bool) -> dict[str, Any]:
-    columns = ("step", "tool", "arguments", "new_arguments", "why", "verdict", "reason")
     person = None if is_masked else approval.decided_by
     return {
-        **{name: getattr(approval, name) for name in columns},
+        **{name: getattr(approval, name) for name in APPROVAL_COLUMNS},
         "agent": approval.agent_name,
         "decided_by": person.get_username() if person else None,
         "asked_at": _isoformat(approval.asked_at),
@@ -181,36 +211,24 @@ def _approval_dict(approval: Approval, is_masked: bool) -> dict[str, Any]:
     }
 
 
-def _disconnection_dict(disconnection: Disconnection) -> dict[str, Any]:
-    times = {
-        name: _isoformat(getattr(disconnection, name)) for name in ("left_at", "came_back_at")
-    }
-    return {"reason": disconnection.reason, **times}
-
-
-def _disconnection_line(disconnection: Disconnection, run: Run) -> str:
-    sentence = (
-        f"{duration(elapsed_ms(run, time))}: {text}"
-        for time, text in disconnection_events(disconnection)
-    )
-    return f"- {' · '.join(sentence)}\n"
-
-
 def _event_dict(event: RunEvent, is_masked: bool) -> dict[str, Any]:
     values = event.value.to_dict()
     hidden = PERSON_FIELDS if is_masked else ()
-    return values | {
-        "data": {n: value for n, value in values["data"].items() if n not in hidden}
-    }
+    data = {name: value for name, value in values["data"].items() if name not in hidden}
+    return values | {"data": data}
 
 
 def _summary(view: RunView) -> str:
     """Return the facts of a run, one per line."""
     started = timezone.localtime(view.started_at).strftime("%Y-%m-%d %H:%M:%S")
+    agent = view.agent_name
+    if view.agent_version is not None:
+        params = {"name": view.agent_name, "number": view.agent_version}
+        agent = _("%(name)s, version %(number)d") % params
     facts = {
         _("Run"): f"#{view.pk}",
         _("Status"): f"{view.status_label}. {view.sentence}".strip(". "),
-        _("Agent"): f"{_agent_label(view)} ({view.model_label}) {view.version}".strip(),
+        _("Agent"): f"{agent} ({view.model_label}) {view.version}".strip(),
         _("Started"): started,
         _("Steps"): count(view.step_count),
         _("Time"): duration(view.duration_ms),
@@ -221,21 +239,6 @@ def _summary(view: RunView) -> str:
     return "\n".join(f"- **{name}**: {_escape_line(fact)}" for name, fact in facts.items())
 
 
-def _agent_label(view: RunView) -> str:
-    if view.agent_version is None:
-        return view.agent_name
-    about = {"name": view.agent_name, "number": view.agent_version}
-    return _("%(name)s, version %(number)d") % about
-
-
-def _answer_markdown(view: RunView) -> str:
-    """Quote the answer, so that its open Markdown ends with it."""
-    if view.output is not None:
-        return _code_block(view.output_text, "json").rstrip()
-    lines = (view.answer or _("No answer.")).splitlines()
-    return "\n".join(f"> {line}".rstrip() for line in lines)
-
-
 def _step_markdown(step: StepView) -> str:
     """Render a step with its texts in code blocks, so that none can pass as ours."""
     speaker = f"{step.agent_name} · " if step.depth else ""
@@ -243,28 +246,26 @@ def _step_markdown(step: StepView) -> str:
     facts = [step.status_label, duration(step.duration_ms)]
     if step.tokens:
         facts.append(_("%(tokens)s tokens") % {"tokens": count(step.tokens)})
-    parts = [f"\n{title}{' · '.join(facts)}\n"]
-    texts = {_("Thought"): step.thought} | _step_texts(step)
-    parts += [f"\n{name}:\n\n{_code_block(text)}" for name, text in texts.items() if text]
-    parts += [
-        f"\n- {_escape_line(f'{file.kind_label}: {file.label} ({file.about})')}\n"
-        for file in step.files
-    ]
-    parts += [f"\n- {_escape_line(note)}\n" for note in step.notes]
-    return "".join(parts)
-
-
-def _step_texts(step: StepView) -> dict[str, str]:
+    texts = {_("Thought"): step.thought}
     if step.kind == AgentStep.Kind.TOOL:
-        return {_("Input"): step.input_text, _("Observation"): step.result_text}
-    if step.plan_facts:
-        return {
+        texts |= {_("Input"): step.input_text, _("Observation"): step.result_text}
+    elif step.plan_facts:
+        texts |= {
             _("Plan"): step.plan_facts.text,
             _("Why the plan changed"): step.plan_facts.why,
         }
-    if step.facts.get("expected"):
-        return {_("Expected"): step.facts["expected"], _("Result"): step.result_text}
-    return {_("Request"): step.request_text, _("Result"): step.result_text}
+    elif step.facts.get("expected"):
+        texts |= {_("Expected"): step.facts["expected"], _("Result"): step.result_text}
+    else:
+        texts |= {_("Request"): step.request_text, _("Result"): step.result_text}
+    paragraphs = [f"\n{title}{' · '.join(facts)}\n"]
+    paragraphs += [f"\n{name}:\n\n{_code_block(text)}" for name, text in texts.items() if text]
+    paragraphs += [
+        f"\n- {_escape_line(f'{file.kind_label}: {file.label} ({file.about})')}\n"
+        for file in step.files
+    ]
+    paragraphs += [f"\n- {_escape_line(note)}\n" for note in step.notes]
+    return "".join(paragraphs)
 
 
 def _code_block(text: str, language: str = "") -> str:

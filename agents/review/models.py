@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Agent, Membership, Run
+from agents.models import Agent, HiddenTopic, Membership, Run
 from agents.models.types import AnyUser, LazyText
 
 MAX_NAME_CHARS = 64
@@ -251,6 +251,14 @@ class ExampleSet(models.Model):
         return self.name
 
 
+class ExampleManager(models.Manager["Example"]):
+    """Leaves out examples of runs in deleted chats, which are erased with them."""
+
+    def get_queryset(self) -> "models.QuerySet[Example]":
+        deleted_topics = HiddenTopic.objects.filter(user=None).values("topic")
+        return super().get_queryset().exclude(run__topic__in=deleted_topics)
+
+
 class Example(models.Model):
     """A question with an expected answer or checks, by hand or from a run.
 
@@ -302,6 +310,8 @@ class Example(models.Model):
     saved_at = models.DateTimeField(_("saved"), auto_now_add=True)
     score = models.FloatField(_("last score"), null=True, blank=True)
     scored_at = models.DateTimeField(_("last run"), null=True, blank=True)
+
+    objects = ExampleManager()
 
     class Meta:
         verbose_name = _("example")

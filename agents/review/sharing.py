@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from agents.access import audit
 from agents.access.masking import UNMASK_PERMISSION, asker_id
 from agents.db import errors
-from agents.installation import configured
+from agents.db.installation import configured
 from agents.models import Run
 from agents.review.models import ShareLink
 
@@ -93,7 +93,18 @@ def find_link(token: str) -> ShareLink | None:
     """Return a working link, or None."""
     open_links = ShareLink.objects.open().select_related("run", "made_by")
     link = open_links.filter(digest=token_digest(token)).first()
-    return link if link is not None and _is_still_allowed(link) else None
+    if link is None:
+        return None
+    # Its creator may have lost access to what it shows.
+    creator = link.made_by
+    if creator is None or not creator.is_active or not can_share(link.run, creator):
+        return None
+    may_see_it = (
+        link.level != Level.AUDITOR
+        or asker_id(link.run) == creator.pk
+        or creator.has_perm(UNMASK_PERMISSION)
+    )
+    return link if may_see_it else None
 
 
 def open_link(token: str, visitor: Any) -> ShareLink | None:
@@ -109,20 +120,6 @@ def open_link(token: str, visitor: Any) -> ShareLink | None:
 
 def _can_create(level: Level, is_masked: bool) -> bool:
     return level is not Level.AUDITOR or not is_masked
-
-
-def _is_still_allowed(link: ShareLink) -> bool:
-    """Whether the link's creator may still see what it shows."""
-    user, run = link.made_by, link.run
-    if user is None or not user.is_active:
-        return False
-    if not can_share(run, user):
-        return False
-    return (
-        link.level != Level.AUDITOR
-        or asker_id(run) == user.pk
-        or user.has_perm(UNMASK_PERMISSION)
-    )
 
 
 def token_digest(token: str) -> str:

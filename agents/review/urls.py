@@ -1,3 +1,5 @@
+"""URLs of runs: the list, pages, feedback, replays, reruns and links."""
+
 from django.urls import path
 
 from .views import (
@@ -56,7 +58,7 @@ urlpatterns = [
     path("review/open/", feedback.open_reviews, name="open_reviews"),
     path("traces/compare/", compare.find_comparison, name="find_comparison"),
     path("traces/<int:pk>/compare/", compare.compare_with, name="compare_with"),
-    path("traces/<int:pk>/compare/<int:other>/", compare.compare, name="compare"),
+    path("traces/<int:pk>/compare/<int:second_pk>/", compare.compare, name="compare"),
     path("traces/<int:pk>/again/<int:step>/", reruns.rerun_form, name="again"),
     path("traces/<int:pk>/rerun/<int:step>/", reruns.rerun, name="rerun"),
     path("traces/<int:pk>/stop/", reruns.stop, name="stop"),

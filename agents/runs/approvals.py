@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.access import audit, masking
-from agents.catalog import agent_factory, tool_grants
+from agents.catalog import agent_factory
+from agents.catalog.tools import tool_grants
 from agents.db import database, errors
 from agents.engine import fault_injection
 from agents.engine.errors import BadSchema
@@ -77,7 +78,7 @@ async def decide(user: Approver, pk: int, decision: Decision) -> Run:
     """
     for _attempt in range(MAX_ATTEMPTS):
         try:
-            run, event, goes_on = await database.run(_apply, user, pk, decision)
+            run, event, is_resumed = await database.run(_apply, user, pk, decision)
             break
         except _RunNotPaused:
             await asyncio.sleep(0.1)
@@ -86,37 +87,33 @@ async def decide(user: Approver, pk: int, decision: Decision) -> Run:
     else:
         raise DecisionRejected(_("This run isn't ready to continue. Try again in a moment."))
     fault_injection.point("before_resume")
-    if goes_on:
+    if is_resumed:
         runs.resume(run)
     await event_writer.publish(run, [event])
     if decision.always:
-        await _approve_covered(user, pk)
+        # The tool was just allowed, so its other pending calls, displayed too, are approved.
+        for covered_pk, digest in await database.run(_covered_calls, user, pk):
+            try:
+                await decide(user, covered_pk, Decision(digest=digest, is_approved=True))
+            except (DecisionRejected, Approval.DoesNotExist):
+                continue  # decided elsewhere, or it stays pending
     return run
-
-
-async def _approve_covered(user: Approver, pk: int) -> None:
-    """Approve what waits beside a call whose tool was just allowed: they are displayed, too."""
-    for other, digest in await database.run(_covered_calls, user, pk):
-        try:
-            await decide(user, other, Decision(digest=digest, is_approved=True))
-        except (DecisionRejected, Approval.DoesNotExist):
-            continue  # decided elsewhere, or it keeps waiting
 
 
 def _covered_calls(user: Approver, pk: int) -> list[tuple[int, str]]:
     """Return waiting calls of the same run to the same tool, as it was displayed."""
     row = _decidable_approvals(user).select_related("run").get(pk=pk)
     tool_fingerprint = _request(row, row.run).data["tool"]
-    others = _decidable_approvals(user).filter(
+    candidates = _decidable_approvals(user).filter(
         run=row.run,
         agent_name=row.agent_name,
         tool=row.tool,
         why__in=tool_grants.ELIGIBLE_REASONS,
     )
     return [
-        (other.pk, other.digest)
-        for other in others
-        if other.is_waiting and _request(other, row.run).data["tool"] == tool_fingerprint
+        (call.pk, call.digest)
+        for call in candidates
+        if call.is_waiting and _request(call, row.run).data["tool"] == tool_fingerprint
     ]
 
 
@@ -125,27 +122,41 @@ def _apply(user: Approver, pk: int, decision: Decision) -> tuple[Run, Event, boo
     with errors.reraise_as(DecisionRejected):
         row = decidable.select_related("run").get(pk=pk)
         _validate(row, row.run, decision)
-        _validate_raise(row, user, decision)
+        if (
+            row.is_budget
+            and decision.is_approved
+            and not isinstance(user, TerminalApprover)
+            and not row.can_be_raised_by(user)
+        ):
+            raise DecisionRejected(_("Only an administrator can raise this limit further."))
         # Before the transaction, because a long plan takes a while to parse.
         new_arguments = _edited_arguments(row, row.run, decision)
+        is_changed = new_arguments is not None
     with errors.reraise_as(DecisionRejected), transaction.atomic():
         run = Run.objects.select_for_update().get(pk=row.run_id)
         approval = decidable.get(pk=pk)  # again, now that the row is locked
         _validate(approval, run, decision)
-        event = _resolved_event(
-            approval, run, user, *_mask_for_storage(run, decision, new_arguments)
-        )
+        if agent_factory.personal_data_policy(run) == Agent.PersonalData.UNKEPT:
+            # The run uses the masked text as well.
+            decision = replace(decision, reason=masking.mask_text(decision.reason))
+            if new_arguments is not None:
+                masked = masking.mask_value(json.loads(new_arguments))
+                new_arguments = json.dumps(masked, ensure_ascii=False)
+        event = _resolved_event(approval, run, user, decision, new_arguments)
         event_store.save([(run.pk, event)])
         if decision.always:
             _allow_tool(user, approval, run, decision)
-        woken = None if run.approvals.waiting().exists() else runs.wake(run)
-        details = {
-            "step": approval.step,
-            "tool": approval.tool,
-            "approved": decision.is_approved,
-        }
-        audit.record(user, audit.DECIDED, run, changed=new_arguments is not None, **details)
-        return woken or run, event, woken is not None
+        resumed = None if run.approvals.waiting().exists() else runs.wake(run)
+        audit.record(
+            user,
+            audit.DECIDED,
+            run,
+            changed=is_changed,
+            step=approval.step,
+            tool=approval.tool,
+            approved=decision.is_approved,
+        )
+        return resumed or run, event, resumed is not None
 
 
 def _allow_tool(user: Approver, approval: Approval, run: Run, decision: Decision) -> None:
@@ -179,46 +190,21 @@ def _validate(approval: Approval, run: Run, decision: Decision) -> None:
     if not run.is_waiting:
         raise _RunNotPaused
     if approval.is_question:
-        _validate_answer(decision)
-
-
-def _validate_raise(approval: Approval, user: Approver, decision: Decision) -> None:
-    """Reject a raise of a limit beyond what this user may decide."""
-    if not approval.is_budget or not decision.is_approved or isinstance(user, TerminalApprover):
-        return
-    if not approval.can_be_raised_by(user):
-        raise DecisionRejected(_("Only an administrator can raise this limit further."))
-
-
-def _validate_answer(decision: Decision) -> None:
-    """Reject an empty or overlong answer rather than cutting it."""
-    text = decision.reason.strip()
-    if decision.is_approved and not text:
-        raise DecisionRejected(_("Enter an answer."))
-    if len(text) > MAX_ANSWER_CHARS:
-        raise DecisionRejected(
-            _("Too long: %(count)d characters (max %(most)d).")
-            % {"count": len(text), "most": MAX_ANSWER_CHARS}
-        )
-
-
-def _mask_for_storage(
-    run: Run, decision: Decision, new_arguments: str | None
-) -> tuple[Decision, str | None]:
-    """Mask the user's text if the agent stores no personal data; the run uses that."""
-    if agent_factory.personal_data_policy(run) != Agent.PersonalData.UNKEPT:
-        return decision, new_arguments
-    decision = replace(decision, reason=masking.mask_text(decision.reason))
-    if new_arguments is None:
-        return decision, None
-    value = masking.mask_value(json.loads(new_arguments))
-    return decision, json.dumps(value, ensure_ascii=False)
+        # An empty or overlong answer is rejected rather than cut.
+        text = decision.reason.strip()
+        if decision.is_approved and not text:
+            raise DecisionRejected(_("Enter an answer."))
+        if len(text) > MAX_ANSWER_CHARS:
+            raise DecisionRejected(
+                _("Too long: %(count)d characters (max %(most)d).")
+                % {"count": len(text), "most": MAX_ANSWER_CHARS}
+            )
 
 
 def _request(approval: Approval, run: Run) -> Event:
     """Return the latest request; it may have been requested again after a restart."""
-    questions = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
-    return questions.latest("seq").value
+    requests = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
+    return requests.latest("seq").value
 
 
 def _resolved_event(
@@ -227,27 +213,23 @@ def _resolved_event(
     request = _request(approval, run)
     factory = event_store.event_factory(run, request.agent)
     factory.parent = request.data.get("parent")
+    max_chars = MAX_ANSWER_CHARS if approval.is_question else MAX_REASON_CHARS
+    limit_fields: dict[str, str] = {}
+    if approval.is_budget:
+        rejection = "stop" if decision.action == "stop" else "finish"
+        limit_fields["why"] = approval.why
+        limit_fields["action"] = "raise" if decision.is_approved else rejection
     return factory(
         EventType.APPROVAL_RESOLVED,
         id=approval.call_id,
         step=approval.step,
         is_approved=decision.is_approved,
         arguments=new_arguments,
-        reason=decision.reason.strip()[
-            : MAX_ANSWER_CHARS if approval.is_question else MAX_REASON_CHARS
-        ],
+        reason=decision.reason.strip()[:max_chars],
         by=user.pk,
         by_name=user.get_username(),
-        **_limit_fields(approval, decision),
+        **limit_fields,
     )
-
-
-def _limit_fields(approval: Approval, decision: Decision) -> dict[str, str]:
-    """Return what a decision about a limit means for the run."""
-    if not approval.is_budget:
-        return {}
-    ending = "stop" if decision.action == "stop" else "finish"
-    return {"why": approval.why, "action": "raise" if decision.is_approved else ending}
 
 
 def _edited_arguments(approval: Approval, run: Run, decision: Decision) -> str | None:
@@ -256,36 +238,28 @@ def _edited_arguments(approval: Approval, run: Run, decision: Decision) -> str |
         return None
     if approval.asks_person or approval.is_budget:
         return None
-    value = _parse_object(
-        decision.arguments, MAX_PLAN_CHARS if approval.is_plan else MAX_ARGUMENTS_CHARS
-    )
+    max_chars = MAX_PLAN_CHARS if approval.is_plan else MAX_ARGUMENTS_CHARS
+    value = _parse_object(decision.arguments, max_chars)
     if value == json.loads(approval.arguments):
         return None
     if approval.is_plan:
-        return _edited_plan(approval, value)
-    if schema_violations := _schema_violations(_tool_schema(run, approval), value):
+        capabilities = plan_edits.PlanCapabilities.of(approval)
+        plan, problems = plan_edits.validate_plan(value, capabilities)
+        if problems:
+            raise InvalidPlan(problems)
+        if plan == plan_edits.original_plan(approval):
+            return None
+        return json.dumps(plan.to_dict(), ensure_ascii=False)
+    try:
+        schema_violations = violations(validate_schema(_tool_schema(run, approval)), value)
+    except (BadSchema, TooManyChecks):
+        schema_violations = []  # with an unusable schema, the tool validates
+    if schema_violations:
         why = "; ".join(schema_violations)
         raise DecisionRejected(
             _("The tool doesn't accept these arguments: %(why)s") % {"why": why}
         )
     return json.dumps(value, ensure_ascii=False)
-
-
-def _edited_plan(approval: Approval, value: dict[str, Any]) -> str | None:
-    plan, problems = plan_edits.validate_plan(value, plan_edits.PlanCapabilities.of(approval))
-    if problems:
-        raise InvalidPlan(problems)
-    if plan == plan_edits.original_plan(approval):
-        return None
-    return json.dumps(plan.to_dict(), ensure_ascii=False)
-
-
-def _schema_violations(schema: dict[str, Any], value: dict[str, Any]) -> list[str]:
-    """Return what is wrong with the arguments; with an unusable schema, the tool validates."""
-    try:
-        return violations(validate_schema(schema), value)
-    except (BadSchema, TooManyChecks):
-        return []
 
 
 def _parse_object(text: str, max_chars: int) -> dict[str, Any]:
@@ -313,19 +287,14 @@ def _reject_constant(constant: str) -> None:
 
 def _tool_schema(run: Run, approval: Approval) -> dict[str, Any]:
     """Return the tool's schema as the model was given it."""
-    types = [EventType.RUN_STARTED, EventType.HANDOFF]
-    events = RunEvent.objects.filter(run=run, type__in=types, agent=approval.agent_name)
-    for data in events.order_by("-seq").values_list("data", flat=True):
+    events = RunEvent.objects.filter(run=run, agent=approval.agent_name).order_by("-seq")
+    starts = events.filter(type__in=[EventType.RUN_STARTED, EventType.HANDOFF])
+    for data in starts.values_list("data", flat=True):
         for tool in data["tools"]:
             if tool["function"]["name"] == approval.tool:
                 return tool["function"]["parameters"]
-    return _unsent_schema(run, approval)
-
-
-def _unsent_schema(run: Run, approval: Approval) -> dict[str, Any]:
-    """Return the schema of a tool that the model has found by itself."""
-    events = RunEvent.objects.filter(run=run, type=EventType.STATUS, agent=approval.agent_name)
-    for data in events.order_by("-seq").values_list("data", flat=True):
+    # The model has found the tool by itself.
+    for data in events.filter(type=EventType.STATUS).values_list("data", flat=True):
         is_unsent = data.get("kind") == StatusKind.UNSENT_TOOL and "function" in data
         if is_unsent and data["tool"] == approval.tool:
             return data["function"]["parameters"]

@@ -23,26 +23,28 @@ MAX_AWAY = timedelta(days=7)
 def record_disconnect(run_ids: Iterable[int], page: str, code: int) -> None:
     """Record that a page left while these runs were live."""
     reason = Disconnection.Reason.LOST if code in LOST_CODES else Disconnection.Reason.CLOSED
-    now = timezone.now()
+    left_at = timezone.now()
     _save(
-        Disconnection(run=run, page=page, reason=reason, left_at=now)
+        Disconnection(run=run, page=page, reason=reason, left_at=left_at)
         for run in _below_limit(Run.objects.live().filter(pk__in=run_ids))
     )
 
 
 def record_reconnect(run_ids: Iterable[int], page: str, away: timedelta) -> None:
     """Record that a page is back and how long its connection was lost."""
-    now = timezone.now()
-    left_at = now - min(away, MAX_AWAY)
-    known = Disconnection.objects.filter(run__in=run_ids, page=page, came_back_at=None)
-    noticed = list(known.values_list("run", flat=True))
+    came_back_at = timezone.now()
+    left_at = came_back_at - min(away, MAX_AWAY)
+    recorded = Disconnection.objects.filter(run__in=run_ids, page=page, came_back_at=None)
+    recorded_run_ids = list(recorded.values_list("run", flat=True))
     # The page knows best why it was away: a closed one doesn't come back.
-    known.update(reason=Disconnection.Reason.LOST, left_at=left_at, came_back_at=now)
-    meanwhile = Q(ended_at=None) | Q(ended_at__gt=left_at)
-    missed = Run.objects.filter(meanwhile, pk__in=run_ids).exclude(pk__in=noticed)
+    recorded.update(
+        reason=Disconnection.Reason.LOST, left_at=left_at, came_back_at=came_back_at
+    )
+    was_live = Q(ended_at=None) | Q(ended_at__gt=left_at)
+    unrecorded = Run.objects.filter(was_live, pk__in=run_ids).exclude(pk__in=recorded_run_ids)
     _save(
-        Disconnection(run=run, page=page, left_at=left_at, came_back_at=now)
-        for run in _below_limit(missed)
+        Disconnection(run=run, page=page, left_at=left_at, came_back_at=came_back_at)
+        for run in _below_limit(unrecorded)
     )
 
 
@@ -57,7 +59,8 @@ def record_reopen(run_ids: Iterable[int]) -> None:
 
 def _below_limit(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Limit the rows per run, in case a page reconnects endlessly."""
-    return runs.annotate(kept=Count("disconnections")).filter(kept__lt=MAX_PER_RUN)
+    counted = runs.annotate(disconnection_count=Count("disconnections"))
+    return counted.filter(disconnection_count__lt=MAX_PER_RUN)
 
 
 def _save(disconnections: Iterable[Disconnection]) -> None:

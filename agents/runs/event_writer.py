@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -27,16 +27,20 @@ from . import event_store, leases, pubsub
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-Subject = TypeVar("Subject")
+Argument = TypeVar("Argument")
 EventListener = Callable[[Run, list[Event]], None]
 
 MAX_PENDING = 8
 LATE_SECONDS = 10.0
 # The database is restarting, locked or full: retry for about 30 s.
 DATABASE_ERRORS = (OperationalError, InterfaceError)
-RETRY_DELAYS_SECONDS, RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5), 30.0
-GATHER_SECONDS, MAX_GATHER_SECONDS = 0.0002, 0.01
-REST_SECONDS, MAX_REST_SECONDS = 0.001, 0.03
+RETRY_DELAYS_SECONDS = (0.05, 0.1, 0.2, 0.5)
+RETRY_SECONDS = 30.0
+# Per run that writes, up to the maximum.
+GATHER_SECONDS = 0.0002
+MAX_GATHER_SECONDS = 0.01
+REST_SECONDS = 0.001
+MAX_REST_SECONDS = 0.03
 # Committed, but not published yet.
 FAULT_POINTS = {
     EventType.TOOL_RESPONSE: "after_tool_response_save",
@@ -107,16 +111,16 @@ class EventWriter:
 
     def lag(self) -> float:
         """Return the longest wait for a commit since the last call; thread-safe."""
-        waiting = (
-            time.monotonic() - since if (since := self._waiting_since) is not None else 0.0
-        )
-        longest, self._longest = max(self._longest, waiting), 0.0
+        since = self._waiting_since
+        waiting = 0.0 if since is None else time.monotonic() - since
+        longest = max(self._longest, waiting)
+        self._longest = 0.0
         return longest
 
-    async def ask(self, query: Callable[[Subject], Result], subject: Subject) -> Result:
+    async def ask(self, query: Callable[[Argument], Result], argument: Argument) -> Result:
         """Run a query between two batches, e.g. about the runs of this process."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _run_query, query, subject)
+        return await loop.run_in_executor(self._thread, _run_query, query, argument)
 
     async def stop(self) -> None:
         """Write everything added so far, and reject what comes later."""
@@ -141,39 +145,41 @@ class EventWriter:
             # Streams share a clock: when one run has text, the others are about to.
             await asyncio.sleep(min(MAX_GATHER_SECONDS, GATHER_SECONDS * self._active_runs))
             self._wake.clear()
-            batch, self._entries = self._entries, []
+            batch = self._entries
+            self._entries = []
             if not batch:
                 continue  # woken only to stop
             started = time.monotonic()
             late = loop.call_later(LATE_SECONDS, self._on_late, batch)
             await loop.run_in_executor(self._thread, _commit, batch)
             late.cancel()
-            self._record_lag(started)
-            for run, events in _group_by_run(batch):
+            if self._waiting_since is not None:
+                self._longest = max(self._longest, time.monotonic() - self._waiting_since)
+            self._waiting_since = started if self._entries else None  # they came after it
+            saved_by_run: dict[int, tuple[Run, list[Event]]] = {}
+            for entry in batch:
+                if entry.saved_events:
+                    _run, events = saved_by_run.setdefault(entry.pk, (entry.run, []))
+                    events.extend(entry.saved_events)
+            for run, events in saved_by_run.values():
                 await publish(run, events)
-            _resolve_futures(batch)
-            await asyncio.sleep(self._rest_seconds(batch))
-
-    def _rest_seconds(self, batch: Iterable[_Entry]) -> float:
-        """Return the pause before the next batch: longer, the more runs write.
-
-        A commit costs the same for any number of runs, and those that wrote recently will write
-        again.
-        """
-        self._active_runs = max(self._active_runs // 2, len({entry.pk for entry in batch}))
-        return min(MAX_REST_SECONDS, REST_SECONDS * self._active_runs)
+            for entry in batch:
+                if entry.saved.done():
+                    continue
+                if entry.error is None:
+                    entry.saved.set_result(None)
+                else:
+                    entry.saved.set_exception(entry.error)
+            # The more runs write, the longer the pause: a commit costs the same for any number
+            # of runs, and those that wrote recently will write again.
+            self._active_runs = max(self._active_runs // 2, len({entry.pk for entry in batch}))
+            await asyncio.sleep(min(MAX_REST_SECONDS, REST_SECONDS * self._active_runs))
 
     def _on_late(self, batch: list[_Entry]) -> None:
         """Tell the pages that the database isn't responding."""
         self._publish_task = asyncio.create_task(
             _publish_late({entry.run.topic for entry in batch})
         )
-
-    def _record_lag(self, started: float) -> None:
-        """Record how long a batch's oldest entry waited; remaining entries were added later."""
-        if self._waiting_since is not None:
-            self._longest = max(self._longest, time.monotonic() - self._waiting_since)
-        self._waiting_since = started if self._entries else None
 
 
 class RunEventBuffer:
@@ -219,10 +225,10 @@ async def _publish_late(topics: set[str]) -> None:
 async def publish(run: Run, events: list[Event]) -> None:
     for event in events:
         fault_injection.point(FAULT_POINTS.get(event.type, ""))
-    for read in readers:
-        read(run, events)
-    facts = [event.to_dict() for event in events]
-    await pubsub.publish(run.topic, "run.events", run=run.pk, events=facts)
+    for listener in readers:
+        listener(run, events)
+    payload = [event.to_dict() for event in events]
+    await pubsub.publish(run.topic, "run.events", run=run.pk, events=payload)
 
 
 def _commit(batch: list[_Entry]) -> None:
@@ -234,14 +240,10 @@ def _commit(batch: list[_Entry]) -> None:
             entry.error = error
     except Exception:
         for entry in batch:
-            _commit_single(entry)
-
-
-def _commit_single(entry: _Entry) -> None:
-    try:
-        _commit_with_retry([entry])
-    except Exception as error:
-        entry.error = error
+            try:
+                _commit_with_retry([entry])
+            except Exception as error:
+                entry.error = error
 
 
 def _commit_with_retry(batch: list[_Entry]) -> None:
@@ -249,7 +251,8 @@ def _commit_with_retry(batch: list[_Entry]) -> None:
     end = time.monotonic() + RETRY_SECONDS
     for attempt, pause in enumerate(chain(RETRY_DELAYS_SECONDS, repeat(1.0))):
         for entry in batch:
-            entry.error, entry.saved_events = None, []
+            entry.error = None
+            entry.saved_events = []
         try:
             return _commit_batch(batch, is_again=attempt > 0)
         except DATABASE_ERRORS as error:
@@ -260,9 +263,9 @@ def _commit_with_retry(batch: list[_Entry]) -> None:
             sleep(pause)
 
 
-def _run_query(query: Callable[[Subject], Result], subject: Subject) -> Result:
+def _run_query(query: Callable[[Argument], Result], argument: Argument) -> Result:
     try:
-        return query(subject)
+        return query(argument)
     except DATABASE_ERRORS:
         connection.close()  # the next query opens a new connection
         raise
@@ -293,24 +296,6 @@ def _is_saved(entry: _Entry) -> bool:
         return False
     columns: dict[str, Any] = {"seq": event.seq, "type": event.type.value, "time": event.time}
     return RunEvent.objects.filter(run=entry.run, **columns).exists()
-
-
-def _group_by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
-    runs: dict[int, tuple[Run, list[Event]]] = {}
-    for entry in batch:
-        if entry.saved_events:
-            runs.setdefault(entry.pk, (entry.run, []))[1].extend(entry.saved_events)
-    return runs.values()
-
-
-def _resolve_futures(batch: Iterable[_Entry]) -> None:
-    for entry in batch:
-        if entry.saved.done():
-            continue
-        if entry.error is None:
-            entry.saved.set_result(None)
-        else:
-            entry.saved.set_exception(entry.error)
 
 
 def _new_future() -> asyncio.Future[None]:

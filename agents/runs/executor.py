@@ -4,17 +4,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
+from functools import partial
 
-from agents.budgets import payer_of, paying
 from agents.engine import clock, fault_injection
-from agents.engine.call_context import RunContext, SavedAnswer, use_run
+from agents.engine.call_context import RunContext, use_run
 from agents.engine.errors import AgentError, RunCancelled
 from agents.engine.loop import CallOutcome, Events, StopReason, record_outcomes
+from agents.engine.sentences import Sentence as _
+from agents.metering.budgets import payer_of, paying
 from agents.models import Run
 
 from . import clocks, event_store, leases
 from .event_writer import DATABASE_ERRORS, EventWriter, RunEventBuffer, RunIsOver
-from .question_desk import OpenQuestions, QuestionDesk, RunQuestions, find_answers
+from .question_desk import QuestionDesk, RunQuestions, find_answers
 
 logger = logging.getLogger(__name__)
 
@@ -23,10 +25,12 @@ FinishListener = Callable[[Run], Awaitable[None]]
 
 STOP_TIMEOUT_SECONDS = 1.4
 POLL_SECONDS = 0.4
-HANDOVER, SHUTDOWN, LOST = "handover", "shutdown", "lost"
+HANDOVER = "handover"
+SHUTDOWN = "shutdown"
+LOST = "lost"
 # Reasons to cancel a task without ending its run.
 DETACH_REASONS = {(HANDOVER,), (SHUTDOWN,), (LOST,)}
-ADVICE = "Try again. If it happens again, contact your administrator."
+ADVICE = _("Try again. If it happens again, contact your administrator.")
 
 
 class RunExecutor:
@@ -36,13 +40,14 @@ class RunExecutor:
         self.following: set[asyncio.Task[None]] = set()
         self.is_closing = False
         self.event_writer = EventWriter()
-        self.questions = QuestionDesk(self._read_answers)
+        self.questions = QuestionDesk(partial(self.event_writer.ask, find_answers))
         self.heartbeat = asyncio.create_task(self._heartbeat_loop())
 
     def start(self, run: Run, source: EventSource) -> None:
         task = asyncio.create_task(self._drive(run, source))
-        self.tasks[run.pk], self.runs[run.pk] = task, run
-        task.add_done_callback(lambda task: self._on_done(run, task))
+        self.tasks[run.pk] = task
+        self.runs[run.pk] = run
+        task.add_done_callback(partial(self._on_done, run))
 
     async def cancel(self, run: Run) -> bool:
         """Cancel a run driven here; return False if it doesn't end in time."""
@@ -76,19 +81,20 @@ class RunExecutor:
         """Stop all runs; return those that didn't end within the grace period."""
         if self.tasks and grace:
             await asyncio.wait(self.tasks.values(), timeout=grace)
-        left = list(self.runs.values())
-        tasks = [self.tasks[run.pk] for run in left]
+        unfinished = list(self.runs.values())
+        tasks = [self.tasks[run.pk] for run in unfinished]
         for task in tasks:
             task.cancel(why)
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_TIMEOUT_SECONDS)
-        for run in left if why == SHUTDOWN else ():
+        if why == SHUTDOWN:
             # In any case: a task cancelled before its first step has done nothing.
-            await self.close(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
+            for run in unfinished:
+                await self.close(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
         self.heartbeat.cancel()
         await asyncio.wait([self.heartbeat])
         await self.event_writer.stop()
-        return left
+        return unfinished
 
     def _on_done(self, run: Run, task: asyncio.Task[None]) -> None:
         """Remove a finished task, unless the run already continues in another one."""
@@ -98,22 +104,19 @@ class RunExecutor:
             self.notify_in_background(run)
 
     async def _drive(self, run: Run, source: EventSource) -> None:
+        if run.user_id is None:  # there is no one to ask
+            context = RunContext(chat_id=run.topic)
+        else:
+            questions = RunQuestions(self.questions, run.pk)
+            user_id = str(run.user_id)
+            context = RunContext(user_id=user_id, chat_id=run.topic, questions=questions)
         with (
             record_outcomes() as outcomes,
             clock.use_clock(clocks.get_clock(run.pk)),
-            use_run(self._run_context(run)),
+            use_run(context),
             paying(payer_of(run)),
         ):
             await self._run_to_end(run, source, outcomes)
-
-    def _run_context(self, run: Run) -> RunContext:
-        if run.user_id is None:  # there is no one to ask
-            return RunContext(chat_id=run.topic)
-        questions = RunQuestions(self.questions, run.pk)
-        return RunContext(user_id=str(run.user_id), chat_id=run.topic, questions=questions)
-
-    async def _read_answers(self, questions: OpenQuestions) -> dict[str, SavedAnswer]:
-        return await self.event_writer.ask(find_answers, questions)
 
     async def _run_to_end(
         self, run: Run, source: EventSource, outcomes: dict[int, CallOutcome]
@@ -144,7 +147,7 @@ class RunExecutor:
             )
         except Exception:
             logger.exception("Run %s failed.", run.pk)
-            sentence = "Something went wrong on the server."
+            sentence = _("Something went wrong on the server.")
             ending = event_store.Ending(StopReason.ERROR, sentence, ADVICE, outcomes)
             await self.close(run, ending, run.epoch)
         finally:
@@ -204,16 +207,15 @@ def current() -> RunExecutor:
 async def close(grace: float, why: str) -> list[Run]:
     """Stop all runs on this event loop; return those that didn't end in time.
 
-    The executor stays current until then: runs that still start are stopped or left with the
-    rest.
+    The executor stays current until then, so runs that still start are stopped, too.
     """
     loop = asyncio.get_running_loop()
     if (executor := _executors.get(loop)) is None:
         return []
     await executor.finish()
-    left = await executor.stop(grace, why)
+    unfinished = await executor.stop(grace, why)
     del _executors[loop]
-    return left
+    return unfinished
 
 
 def active_count() -> int:

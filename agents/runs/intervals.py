@@ -17,15 +17,18 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 def subtract(intervals: list[Interval], excluded: list[Interval]) -> list[Interval]:
     """Return what is left of intervals after removing others."""
-    left = intervals
+    remaining = intervals
     for start, end in excluded:
-        left = [
-            part
-            for first, last in left
-            for part in ((first, min(last, start)), (max(first, end), last))
-            if part[0] < part[1]
+        remaining = [
+            (first, last)
+            for interval_start, interval_end in remaining
+            for first, last in (
+                (interval_start, min(interval_end, start)),
+                (max(interval_start, end), interval_end),
+            )
+            if first < last
         ]
-    return left
+    return remaining
 
 
 def clip(intervals: Iterable[Interval], start: float, end: float) -> list[Interval]:

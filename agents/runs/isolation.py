@@ -6,15 +6,16 @@ from contextlib import suppress
 from agents.db import database, jobs
 from agents.engine.events import Event
 from agents.engine.loop import StopReason
+from agents.engine.sentences import Sentence as _
 from agents.models import Run
 
 from . import event_store, event_writer, executor, leases, pubsub
 
 RELAY_SECONDS = 0.5
-ENDED_PROCESS = "This run ended its own process twice ({signal}), so it was stopped."
-ADVICE = (
-    "It may need more memory than the server has. Ask for less at once, or contact your "
-    "administrator."
+ENDED_PROCESS = _("This run ended its own process twice (%(signal)s), so it was stopped.")
+ADVICE = _(
+    "It may need more memory than the server has. Ask for less at "
+    "once, or contact your administrator."
 )
 
 tasks: dict[int, asyncio.Task[None]] = {}
@@ -58,7 +59,7 @@ def _record_crash(pk: int, ended_by: str) -> list[tuple[Run, list[Event]]]:
     if run is None or not jobs.record_crash(leases.KIND, pk, leases.finished_steps(run)):
         return []
     ending = event_store.Ending(
-        StopReason.ERROR, ENDED_PROCESS.format(signal=ended_by), ADVICE, is_sure=False
+        StopReason.ERROR, ENDED_PROCESS.fill(signal=ended_by), ADVICE, is_sure=False
     )
     return [(run, event_store.close(pk, ending, run.epoch))]
 

@@ -7,12 +7,9 @@ do no harm, and lost ones are enqueued again.
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from django.db import transaction
-
-if TYPE_CHECKING:
-    from procrastinate import App
 
 logger = logging.getLogger(__name__)
 
@@ -43,12 +40,16 @@ async def run_worker(drive: Callable[[int], Awaitable[None]], max_runs: int) -> 
     from procrastinate import App
     from procrastinate.contrib.django import app
     from procrastinate.contrib.django.django_connector import DjangoConnector
+    from procrastinate.jobs import Status
 
     # A separate app: enqueuing continues to use Django's connection.
     worker_app = App(connector=cast(DjangoConnector, app.connector).get_worker_connector())
     worker_app.task(name=TASK_NAME, queue=QUEUE_NAME)(drive)
     async with worker_app.open_async():
-        await _drop_stalled_jobs(worker_app)
+        # Delete jobs of dead workers: their runs are found by their leases and enqueued again.
+        job_manager = worker_app.job_manager
+        for job in await job_manager.get_stalled_jobs(queue=QUEUE_NAME):
+            await job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)
         await worker_app.run_worker_async(
             queues=[QUEUE_NAME],
             concurrency=max_runs,
@@ -57,11 +58,3 @@ async def run_worker(drive: Callable[[int], Awaitable[None]], max_runs: int) -> 
             # An abandoned job doesn't end its run, which continues by itself.
             shutdown_graceful_timeout=0,
         )
-
-
-async def _drop_stalled_jobs(worker_app: "App") -> None:
-    """Delete jobs of dead workers: their runs are found by their leases and enqueued again."""
-    from procrastinate.jobs import Status
-
-    for job in await worker_app.job_manager.get_stalled_jobs(queue=QUEUE_NAME):
-        await worker_app.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)

@@ -3,6 +3,11 @@
 A lease is an owner, an epoch and a heartbeat by the database's clock. Taking over a run raises
 its epoch in one statement, so only one process can; writes of a former owner are rejected,
 because they name an old epoch.
+
+It isn't one of `agents.db.claims` because a process has hundreds of runs: one statement renews
+all of them, and one per batch of events checks and locks them in the writing transaction
+(`lock_epochs`). The owner's name tells at once that a process of this machine is dead, so a run
+doesn't wait for the end of its lease; and a waiting run has an epoch, but no owner.
 """
 
 import os
@@ -36,10 +41,8 @@ from agents.models import AgentStep, Run
 # A random token, because in a container every process has the same PID as its predecessor.
 PROCESS_TOKEN = secrets.token_hex(4)
 # Hostnames can be shared, and PIDs are only valid in one container and boot.
-NAMESPACE_PATH, BOOT_ID_PATH = (
-    Path("/proc/self/ns/pid"),
-    Path("/proc/sys/kernel/random/boot_id"),
-)
+NAMESPACE_PATH = Path("/proc/self/ns/pid")
+BOOT_ID_PATH = Path("/proc/sys/kernel/random/boot_id")
 BOOT_NAMESPACE = (
     f"{BOOT_ID_PATH.read_text()[:8]}.{NAMESPACE_PATH.stat().st_ino}"
     if BOOT_ID_PATH.exists()
@@ -105,9 +108,14 @@ def request_stop(run: Run) -> bool:
 def stop_requests(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
     """Return which of these runs should stop, and which belong to another process now."""
     epochs = {run.pk: run.epoch for run in runs}
-    rows = _live_states(*epochs)
-    held = {pk: is_to_stop for pk, epoch, is_to_stop in rows if epochs[pk] == epoch}
-    return {pk for pk, is_to_stop in held.items() if is_to_stop}, epochs.keys() - held.keys()
+    to_stop: set[int] = set()
+    lost = set(epochs)
+    for pk, epoch, is_to_stop in _live_states(*epochs):
+        if epoch == epochs[pk]:
+            lost.remove(pk)
+            if is_to_stop:
+                to_stop.add(pk)
+    return to_stop, lost
 
 
 @compiled_query

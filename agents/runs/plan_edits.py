@@ -2,7 +2,8 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -11,6 +12,7 @@ from typing import Any, Self
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from agents.db.sentences import translate
 from agents.engine.errors import BadExpression, BadSchema
 from agents.engine.events import EventType
 from agents.engine.expressions import embedded_expressions
@@ -19,14 +21,10 @@ from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
 from agents.engine.plans import (
     MAX_PROBLEMS,
     ExecutionPlan,
-    ExecutionStep,
-    PlanDefinition,
     missing_resources,
     read_definition,
 )
 from agents.models import Approval, RunEvent
-
-from .engine_messages import translate
 
 # Plans with more steps are edited as JSON.
 MAX_EDITABLE_STEPS = 40
@@ -69,16 +67,18 @@ class PlanCapabilities:
     @cached_property
     def tools(self) -> dict[str, Mapping[str, Any]]:
         """The input schemas of the tools."""
-        others = {AskPersonTool.name, *(f"{HANDOFF_PREFIX}{name}" for name in self.agents)}
-        return {n: f["parameters"] for n, f in self.functions.items() if n not in others}
+        return {
+            name: function["parameters"]
+            for name, function in self.functions.items()
+            if name != AskPersonTool.name and not name.startswith(HANDOFF_PREFIX)
+        }
 
     @cached_property
     def agents(self) -> list[str]:
-        names = (name for name in self.functions if name != AskPersonTool.name)
         return [
             name.removeprefix(HANDOFF_PREFIX)
-            for name in names
-            if name.startswith(HANDOFF_PREFIX)
+            for name in self.functions
+            if name != AskPersonTool.name and name.startswith(HANDOFF_PREFIX)
         ]
 
     def arguments(self, step: Mapping[str, Any]) -> list[str]:
@@ -135,25 +135,26 @@ class PlanDraft:
 
     def plan(self) -> Facts:
         """Return the resulting plan, without removed steps and dependencies on them."""
-        out = {step.facts["name"] for step in self.steps if step.is_out}
-        steps = [_drop_dependencies(step.facts, out) for step in self.kept_steps]
+        removed = {step.facts["name"] for step in self.steps if step.is_out}
+        steps: list[Facts] = []
+        for step in self.kept_steps:
+            dependencies = step.facts.get("depends_on", ())
+            if removed.isdisjoint(dependencies):
+                steps.append(step.facts)
+            else:
+                remaining = [name for name in dependencies if name not in removed]
+                steps.append({**step.facts, "depends_on": remaining})
         return {**self.facts, "steps": steps}
 
-    def with_step(self, what: str) -> "PlanDraft":
+    def with_step(self, picked: str) -> "PlanDraft":
         """Return the draft with a new step of the picked kind."""
-        kind, _colon, name = what.partition(":")
-        new = sum(step.is_new for step in self.steps)
-        if kind not in PICKABLE_KINDS or new >= MAX_ADDED_STEPS:
+        kind, _colon, name = picked.partition(":")
+        added_count = sum(step.is_new for step in self.steps)
+        if kind not in PICKABLE_KINDS or added_count >= MAX_ADDED_STEPS:
             return self
         facts: Facts = {"name": f"{name or kind} {len(self.steps) + 1}", kind: name}
         key = 1 + max((step.key for step in self.steps), default=-1)
         return replace(self, steps=[*self.steps, DraftStep(key=key, facts=facts, is_new=True)])
-
-
-def _drop_dependencies(facts: Facts, out: set[str]) -> Facts:
-    if not out & set(facts.get("depends_on", ())):
-        return facts
-    return {**facts, "depends_on": [name for name in facts["depends_on"] if name not in out]}
 
 
 class PlanForm:
@@ -178,18 +179,33 @@ class PlanForm:
             int(key) for key in self._field_text("").split() if key.isascii() and key.isdigit()
         ]
         keys = list(dict.fromkeys(keys))[: MAX_EDITABLE_STEPS + MAX_ADDED_STEPS]
-        steps = [
-            self._read_step(original_steps.get(key) or self._new_step(key)) for key in keys
-        ]
+        steps: list[DraftStep] = []
+        for key in keys:
+            step = original_steps.get(key)
+            if step is None:
+                kind, _colon, name = self._field_text(f"-{key}-what").partition(":")
+                kind = kind if kind in PICKABLE_KINDS else "tool"
+                step_name = self._field_text(f"-{key}-name").strip()
+                step = DraftStep(key=key, facts={"name": step_name, kind: name}, is_new=True)
+            facts = dict(step.facts)
+            for fact, field in (("ask", "ask"), ("expected_outcome", "expected")):
+                text = self._field_text(f"-{step.key}-{field}", facts.get(fact, ""))
+                _set_or_remove(facts, fact, text)
+            dependencies = self.form.getlist(f"{self.name}-{step.key}-after")
+            if set(dependencies) != set(facts.get("depends_on", ())):
+                _set_or_remove(facts, "depends_on", dependencies)
+            _set_or_remove(facts, "arguments", self._read_arguments(step.key, step.facts))
+            if step.is_new and step.what == "ask:":
+                facts.setdefault("ask", "")  # not filled in yet
+            is_out = f"{self.name}-{step.key}-out" in self.form
+            steps.append(replace(step, facts=facts, is_out=is_out))
         return replace(self.original, steps=steps)
 
     @property
     def is_json(self) -> bool:
         """Whether the plan was edited as JSON, which then takes precedence."""
-        return bool(self.typed) and _parse_value(self.typed) not in (
-            self.original.facts,
-            self.written,
-        )
+        unchanged = (self.original.facts, self.written)
+        return bool(self.typed) and _parse_value(self.typed) not in unchanged
 
     @property
     def arguments(self) -> str:
@@ -198,11 +214,7 @@ class PlanForm:
     def problems(self, problems: Problems) -> Problems:
         """Return the problems of each step in the form, by key."""
         if self.is_json:
-            return {
-                WHOLE_PLAN: [
-                    sentence for sentences in problems.values() for sentence in sentences
-                ]
-            }
+            return {WHOLE_PLAN: list(chain.from_iterable(problems.values()))}
         steps = self.draft.kept_steps
         by_key = {
             steps[index].key if index >= 0 else WHOLE_PLAN: sentences
@@ -211,41 +223,22 @@ class PlanForm:
         unasked = [step.key for step in steps if step.facts.get("ask") == ""]
         return by_key | {key: [_("Enter a question.")] for key in unasked}
 
-    def _read_step(self, step: DraftStep) -> DraftStep:
-        facts = dict(step.facts)
-        for name, field in (("ask", "ask"), ("expected_outcome", "expected")):
-            _set_or_remove(
-                facts, name, self._field_text(f"-{step.key}-{field}", facts.get(name, ""))
-            )
-        after = self.form.getlist(f"{self.name}-{step.key}-after")
-        if set(after) != set(facts.get("depends_on", ())):
-            _set_or_remove(facts, "depends_on", after)
-        _set_or_remove(facts, "arguments", dict(self._arguments(step)))
-        if step.is_new and step.what == "ask:":
-            facts.setdefault("ask", "")  # not filled in yet
-        is_out = f"{self.name}-{step.key}-out" in self.form
-        return replace(step, facts=facts, is_out=is_out)
-
-    def _new_step(self, key: int) -> DraftStep:
-        kind, _colon, name = self._field_text(f"-{key}-what").partition(":")
-        kind = kind if kind in PICKABLE_KINDS else "tool"
-        step_name = self._field_text(f"-{key}-name").strip()
-        return DraftStep(key=key, facts={"name": step_name, kind: name}, is_new=True)
-
-    def _arguments(self, step: DraftStep) -> Iterator[tuple[str, Any]]:
-        arguments = step.facts.get("arguments", {})
-        for name in self.capabilities.arguments(step.facts):
-            old_value = arguments.get(name)
+    def _read_arguments(self, key: int, facts: Facts) -> Facts:
+        """Return a step's arguments: text stays text, everything else is JSON."""
+        tool = facts.get("tool", "")
+        old_arguments = facts.get("arguments", {})
+        arguments: Facts = {}
+        for name in self.capabilities.arguments(facts):
+            old_value = old_arguments.get(name)
             old_text = _normalize_newlines(value_text(old_value))
-            text = self._field_text(f"-{step.key}-argument-{name}", old_text)
-            if name in arguments and text == old_text:
-                yield name, old_value
+            text = self._field_text(f"-{key}-argument-{name}", old_text)
+            if name in old_arguments and text == old_text:
+                arguments[name] = old_value
             elif text.strip():
-                is_text = isinstance(old_value, str) or self._is_text(step, name, old_value)
-                yield name, text if is_text else _parse_value(text)
-
-    def _is_text(self, step: DraftStep, name: str, old_value: Any) -> bool:
-        return old_value is None and self.capabilities.is_text(step.facts.get("tool", ""), name)
+                is_new_text = old_value is None and self.capabilities.is_text(tool, name)
+                is_text = is_new_text or isinstance(old_value, str)
+                arguments[name] = text if is_text else _parse_value(text)
+        return arguments
 
     def _field_text(self, field: str, default: str = "") -> str:
         return _normalize_newlines(self.form.get(f"{self.name}{field}", default))
@@ -288,10 +281,13 @@ def validate_plan(
     absent = missing_resources(
         definition.plan, capabilities.tools, capabilities.agents, capabilities.roles
     )
-    noticed = chain(definition.problems, map(definition.locate, absent))
-    step_lines = _step_lines(definition)
+    located = chain(definition.problems, map(definition.locate, absent))
+    step_lines: list[int] = []  # in which the steps start
+    if root := definition.root:
+        indices = range(len(definition.plan.steps))
+        step_lines = [root.place(("steps", index))[0] for index in indices]
     problems: Problems = {}
-    for problem in islice(noticed, MAX_PROBLEMS):
+    for problem in islice(located, MAX_PROBLEMS):
         # The problem belongs to the last step that starts before its line.
         index = bisect_right(step_lines, problem.line) - 1
         problems.setdefault(index, []).append(translate(problem.message))
@@ -301,43 +297,23 @@ def validate_plan(
     return replace(definition.plan, description=text), problems
 
 
-def _step_lines(definition: PlanDefinition) -> list[int]:
-    """Return the lines in which the steps start."""
-    root = definition.root
-    count = len(definition.plan.steps)
-    return [root.place(("steps", index))[0] for index in range(count)] if root else []
-
-
 def _argument_problems(
-    plan: ExecutionPlan, capabilities: PlanCapabilities, known: Problems
+    plan: ExecutionPlan, capabilities: PlanCapabilities, other_problems: Problems
 ) -> Problems:
     """Return arguments that violate a tool's schema, for steps without other problems."""
-    tool_names = {step.tool for step in plan.steps} & capabilities.tools.keys()
-    schemas = {name: _usable_schema(capabilities.tools[name]) for name in tool_names}
-    steps = [(index, step) for index, step in enumerate(plan.steps) if index not in known]
-    step_violations = (
-        (index, _step_violations(step, schemas.get(step.tool))) for index, step in steps
-    )
-    return dict(
-        islice(
-            ((index, sentences) for index, sentences in step_violations if sentences),
-            MAX_PROBLEMS,
-        )
-    )
-
-
-def _usable_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the schema, or None if it is unusable and the tool has to validate."""
-    try:
-        return validate_schema(schema)
-    except BadSchema:
-        return None
-
-
-def _step_violations(step: ExecutionStep, schema: dict[str, Any] | None) -> list[str]:
-    try:
-        if schema is None or any(embedded_expressions(step.arguments)):
-            return []
-        return violations(schema, dict(step.arguments))
-    except (BadExpression, TooManyChecks):
-        return []
+    schemas: dict[str, dict[str, Any]] = {}
+    for name in {step.tool for step in plan.steps} & capabilities.tools.keys():
+        with suppress(BadSchema):  # an unusable schema: the tool validates
+            schemas[name] = validate_schema(capabilities.tools[name])
+    problems: Problems = {}
+    for index, step in enumerate(plan.steps):
+        if index in other_problems or step.tool not in schemas:
+            continue
+        with suppress(BadExpression, TooManyChecks):
+            if any(embedded_expressions(step.arguments)):
+                continue
+            if sentences := violations(schemas[step.tool], dict(step.arguments)):
+                problems[index] = sentences
+        if len(problems) == MAX_PROBLEMS:
+            break
+    return problems

@@ -23,9 +23,11 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 PING_TIMEOUT_SECONDS = 1.0
-SEND_TIMEOUT_SECONDS, BACKOFF_SECONDS = 0.5, 3.0
+SEND_TIMEOUT_SECONDS = 0.5
+BACKOFF_SECONDS = 3.0
 JOIN_TIMEOUT_SECONDS = 1.0
 REFRESH_KIND = "look.again"
+MAX_EVENTS = 500  # read at once
 
 Subscriber = Callable[[str, dict[str, Any]], None]
 
@@ -149,7 +151,8 @@ def _has_shared_layer() -> bool:
 
 async def ping() -> float:
     """Return the channel layer's round-trip time in seconds; raise if it fails."""
-    layer, began = get_channel_layer(), time.monotonic()
+    layer = get_channel_layer()
+    began = time.monotonic()
     async with asyncio.timeout(PING_TIMEOUT_SECONDS):
         channel = await layer.new_channel()
         await layer.send(channel, {"type": "ping"})
@@ -162,32 +165,25 @@ async def ping() -> float:
     return took
 
 
-async def events(run: Run, after: int = 0) -> AsyncGenerator[RunEvent | None, None]:
-    """Yield a run's saved events to the last; None when there were none for a while."""
-    woken = asyncio.Event()
-    async with subscribe(run.topic, lambda kind, facts: woken.set()):
+async def events(run: Run, seq: int = 0) -> AsyncGenerator[RunEvent | None, None]:
+    """Yield a run's saved events after `seq`; None when there were none for a while."""
+    published = asyncio.Event()
+    async with subscribe(run.topic, lambda kind, facts: published.set()):
         while True:
-            woken.clear()
+            published.clear()
             # Checked first, because a run's last events are saved before it ends.
             is_live = await Run.objects.live().filter(pk=run.pk).aexists()
-            batch = await database.run(_events_after, run.pk, after)
+            unread = RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")
+            batch = await database.run(list, unread[:MAX_EVENTS])
             for event in batch:
                 yield event
-                after = event.seq
-            if not batch and not is_live:
+                seq = event.seq
+            if batch:
+                continue
+            if not is_live:
                 return
-            if not batch and not await _wait_until_set(woken):
+            try:
+                async with asyncio.timeout(IDLE_SECONDS):
+                    await published.wait()
+            except TimeoutError:
                 yield None
-
-
-async def _wait_until_set(woken: asyncio.Event) -> bool:
-    try:
-        async with asyncio.timeout(IDLE_SECONDS):
-            await woken.wait()
-    except TimeoutError:
-        return False
-    return True
-
-
-def _events_after(run: int, seq: int) -> list[RunEvent]:
-    return list(RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")[:500])

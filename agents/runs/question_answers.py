@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from math import isfinite
+from math import isfinite, nan
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -78,7 +78,8 @@ def read_answer(fields: Sequence[FormField], typed: Typed) -> dict[str, Any]:
         except ValueError as error:
             problems[number] = str(error)
         else:
-            content |= {} if value is None else {form_field.name: value}
+            if value is not None:
+                content[form_field.name] = value
     if problems:
         raise InvalidAnswer(problems)
     return content
@@ -86,38 +87,32 @@ def read_answer(fields: Sequence[FormField], typed: Typed) -> dict[str, Any]:
 
 def _save(user: AnyUser, pk: int, answer: Answer) -> Run:
     answerable = Approval.objects.for_user(user).filter(why=Approval.Why.ELICITATION)
+    is_accepted = answer.action == "accept"
     with errors.reraise_as(DecisionRejected):
         row = answerable.select_related("run__agent").get(pk=pk)
-        content = (
-            read_answer(form_fields(row), answer.typed) if answer.action == "accept" else {}
-        )
+        content = read_answer(form_fields(row), answer.typed) if is_accepted else {}
     if agent_factory.personal_data_policy(row.run) == Agent.PersonalData.UNKEPT:
         content = masking.mask_value(content)
-    saved = {
-        "verdict": VERDICT_BY_ACTION[answer.action],
-        "new_arguments": json.dumps(content, ensure_ascii=False) if content else "",
-        "decided_by": user,
-        "decided_at": timezone.now(),
-    }
     with errors.reraise_as(DecisionRejected), transaction.atomic():
         run = Run.objects.select_for_update().get(pk=row.run_id)
-        _check_open(answerable.get(pk=pk), run, answer)
-        Approval.objects.filter(pk=pk).update(**saved)
-        is_approved = answer.action == "accept"
-        details = {"step": row.step, "tool": row.tool, "approved": is_approved}
+        approval = answerable.get(pk=pk)  # again, now that the run is locked
+        if not approval.is_waiting:
+            raise DecisionRejected(_("This question is already closed."))
+        if answer.digest != approval.digest:
+            raise DecisionRejected(
+                _("This request has changed since you opened the page. Reload the page.")
+            )
+        if run.status != Run.Status.RUNNING:
+            raise DecisionRejected(_("The run has ended, so nobody waits for this answer."))
+        Approval.objects.filter(pk=pk).update(
+            verdict=VERDICT_BY_ACTION[answer.action],
+            new_arguments=json.dumps(content, ensure_ascii=False) if content else "",
+            decided_by=user,
+            decided_at=timezone.now(),
+        )
+        details = {"step": row.step, "tool": row.tool, "approved": is_accepted}
         audit.record(user, audit.DECIDED, run, changed=False, **details)
     return run
-
-
-def _check_open(approval: Approval, run: Run, answer: Answer) -> None:
-    if not approval.is_waiting:
-        raise DecisionRejected(_("This question is already closed."))
-    if answer.digest != approval.digest:
-        raise DecisionRejected(
-            _("This request has changed since you opened the page. Reload the page.")
-        )
-    if run.status != Run.Status.RUNNING:
-        raise DecisionRejected(_("The run has ended, so nobody waits for this answer."))
 
 
 def _read_field(form_field: FormField, values: Sequence[str]) -> Any:
@@ -125,51 +120,63 @@ def _read_field(form_field: FormField, values: Sequence[str]) -> Any:
     if form_field.kind == "choices":
         return _read_choices(form_field, values)
     text = values[-1].strip() if values else ""
-    if form_field.kind == "boolean":
-        return _read_boolean(form_field, text)
     if not text:
-        if form_field.is_required:
-            raise ValueError(
-                _("Choose an option.") if form_field.options else _("Fill in this field.")
-            )
-        return None
+        if not form_field.is_required:
+            return None  # for yes or no too: without an answer, its default isn't a no
+        has_options = form_field.options or form_field.kind == "boolean"
+        raise ValueError(_("Choose an option.") if has_options else _("Fill in this field."))
     match form_field.kind:
+        case "boolean":
+            if text not in {"true", "false"}:
+                raise ValueError(_("Choose an option."))
+            return text == "true"
         case "choice":
             return _check_option(form_field, text)
         case "integer":
-            return _check_range(form_field, _read_integer(text))
+            if not INTEGER.fullmatch(text):
+                raise ValueError(_("Enter a whole number."))
+            return _check_range(form_field, int(text))
         case "number":
-            return _check_range(form_field, _read_number(text))
-    return _read_text(form_field, text)
-
-
-def _read_boolean(form_field: FormField, text: str) -> bool | None:
-    """Return yes or no; without an answer, a field with a default isn't a no."""
-    if not text and not form_field.is_required:
-        return None
-    if text not in {"true", "false"}:
-        raise ValueError(_("Choose an option."))
-    return text == "true"
+            try:
+                number = float(text.replace(",", "."))
+            except ValueError:
+                number = nan
+            if not isfinite(number):
+                raise ValueError(_("Enter a number."))
+            is_whole = number.is_integer() and abs(number) < 1e15
+            return _check_range(form_field, int(number) if is_whole else number)
+    max_chars = MAX_TEXT_CHARS
+    if form_field.most is not None:
+        max_chars = min(int(form_field.most), MAX_TEXT_CHARS)
+    if len(text) > max_chars:
+        raise ValueError(
+            _("Too long: %(count)d characters (max %(most)d).")
+            % {"count": len(text), "most": max_chars}
+        )
+    if form_field.least is not None and len(text) < form_field.least:
+        raise ValueError(
+            _("Too short: %(count)d characters (min %(least)d).")
+            % {"count": len(text), "least": int(form_field.least)}
+        )
+    return FORMAT_READERS[form_field.format](text) if form_field.format else text
 
 
 def _read_choices(form_field: FormField, values: Sequence[str]) -> list[str] | None:
     chosen = [_check_option(form_field, value) for value in dict.fromkeys(filter(None, values))]
     if not chosen and not form_field.is_required:
         return None
-    least = int(form_field.least or 0) or (1 if form_field.is_required else 0)
-    if len(chosen) < least:
-        raise ValueError(
-            ngettext(
-                "Choose at least %(count)d option.", "Choose at least %(count)d options.", least
-            )
-            % {"count": least}
+    minimum = int(form_field.least or 0) or (1 if form_field.is_required else 0)
+    if len(chosen) < minimum:
+        sentence = ngettext(
+            "Choose at least %(count)d option.", "Choose at least %(count)d options.", minimum
         )
+        raise ValueError(sentence % {"count": minimum})
     if form_field.most is not None and len(chosen) > form_field.most:
-        most = int(form_field.most)
-        raise ValueError(
-            ngettext("Choose up to %(count)d option.", "Choose up to %(count)d options.", most)
-            % {"count": most}
+        maximum = int(form_field.most)
+        sentence = ngettext(
+            "Choose up to %(count)d option.", "Choose up to %(count)d options.", maximum
         )
+        raise ValueError(sentence % {"count": maximum})
     return chosen
 
 
@@ -179,45 +186,12 @@ def _check_option(form_field: FormField, value: str) -> str:
     return value
 
 
-def _read_integer(text: str) -> int:
-    if not INTEGER.fullmatch(text):
-        raise ValueError(_("Enter a whole number."))
-    return int(text)
-
-
-def _read_number(text: str) -> float:
-    try:
-        number = float(text.replace(",", "."))
-    except ValueError:
-        raise ValueError(_("Enter a number.")) from None
-    if not isfinite(number):
-        raise ValueError(_("Enter a number."))
-    return int(number) if number.is_integer() and abs(number) < 1e15 else number
-
-
 def _check_range(form_field: FormField, number: float) -> float:
     if form_field.least is not None and number < form_field.least:
         raise ValueError(_("Enter %(least)s or more.") % {"least": f"{form_field.least:g}"})
     if form_field.most is not None and number > form_field.most:
         raise ValueError(_("Enter %(most)s or less.") % {"most": f"{form_field.most:g}"})
     return number
-
-
-def _read_text(form_field: FormField, text: str) -> str:
-    most = min(
-        form_field.most if form_field.most is not None else MAX_TEXT_CHARS, MAX_TEXT_CHARS
-    )
-    if len(text) > most:
-        raise ValueError(
-            _("Too long: %(count)d characters (max %(most)d).")
-            % {"count": len(text), "most": int(most)}
-        )
-    if form_field.least is not None and len(text) < form_field.least:
-        raise ValueError(
-            _("Too short: %(count)d characters (min %(least)d).")
-            % {"count": len(text), "least": int(form_field.least)}
-        )
-    return FORMAT_READERS[form_field.format](text) if form_field.format else text
 
 
 def _read_email(text: str) -> str:
@@ -230,10 +204,10 @@ def _read_email(text: str) -> str:
 
 def _read_uri(text: str) -> str:
     try:
-        parts = urlsplit(text)
+        url = urlsplit(text)
     except ValueError:
-        parts = urlsplit("")
-    if not parts.scheme or not (parts.netloc or parts.path) or " " in text:
+        url = urlsplit("")
+    if not url.scheme or not (url.netloc or url.path) or " " in text:
         raise ValueError(_("Enter a URL, e.g. https://example.com."))
     return text
 

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from agents.engine.call_context import SavedAnswer
 from agents.models import Approval
@@ -64,17 +64,15 @@ class RunQuestions:
 
 def find_answers(questions: OpenQuestions) -> dict[str, SavedAnswer]:
     """Return the saved answers to these questions, by id."""
-    asked = Approval.objects.filter(run__in=set(questions.values()), call_id__in=questions)
-    decided = asked.exclude(verdict=Approval.Verdict.WAITING).exclude(decided_by=None)
-    return {row.call_id: _saved_answer(row) for row in decided.select_related("decided_by")}
-
-
-def _saved_answer(row: Approval) -> SavedAnswer:
-    content: Any = json.loads(row.new_arguments) if row.new_arguments else {}
-    person = row.decided_by
-    return SavedAnswer(
-        action=ACTION_BY_VERDICT[Approval.Verdict(row.verdict)],
-        content=content,
-        by=None if person is None else person.pk,
-        by_name="" if person is None else person.get_username(),
-    )
+    requests = Approval.objects.filter(run__in=set(questions.values()), call_id__in=questions)
+    decided = requests.exclude(verdict=Approval.Verdict.WAITING).exclude(decided_by=None)
+    answers: dict[str, SavedAnswer] = {}
+    for approval in decided.select_related("decided_by"):
+        user = approval.decided_by
+        answers[approval.call_id] = SavedAnswer(
+            action=ACTION_BY_VERDICT[Approval.Verdict(approval.verdict)],
+            content=json.loads(approval.new_arguments) if approval.new_arguments else {},
+            by=None if user is None else user.pk,
+            by_name="" if user is None else user.get_username(),
+        )
+    return answers

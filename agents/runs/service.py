@@ -9,16 +9,18 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from agents import budgets
 from agents.access import masking, permissions
-from agents.catalog import agent_factory, mcp_servers, model_setups
+from agents.catalog import agent_factory, mcp_servers
 from agents.catalog.agent_spec import AgentSpec
+from agents.catalog.language_models import model_setups
 from agents.db import database, jobs
 from agents.db.fast_writes import insert
 from agents.db.periodic import periodic
 from agents.engine.loop import StopReason
+from agents.engine.sentences import Sentence as _
 from agents.engine.state import Message
-from agents.llm import http
+from agents.llm.wire import http
+from agents.metering import budgets
 from agents.models import (
     Agent,
     HiddenTopic,
@@ -127,6 +129,9 @@ def prepare_rerun(
     """
     model = overrides.get("model") or model_setups.model_name(agent)
     model_setups.ensure_usable(agent, model, user)
+    project = None
+    if origin.project_id is not None:  # only for members of it
+        project = Project.objects.for_user(user).filter(pk=origin.project_id).first()
     with transaction.atomic():
         budgets.start_run(user, agent)
         run = _create_run(
@@ -142,24 +147,17 @@ def prepare_rerun(
             overrides=overrides,
             workflow=origin.workflow,
             parameters=origin.parameters,
-            project=_project_for(user, origin),
+            project=project,
         )
         HiddenTopic.objects.hide_like(origin.topic, topic)
         _enqueue(run)
     return run
 
 
-def _project_for(user: User, origin: Run) -> Project | None:
-    """Return the origin's project if this user is a member of it."""
-    if origin.project_id is None:
-        return None
-    return Project.objects.for_user(user).filter(pk=origin.project_id).first()
-
-
 def prepare_continuation(origin: Run, *, topic: str, user: User) -> Run:
     """Create a run that continues the plan of a stopped one."""
     if origin.agent is None or not origin.agent.enabled:
-        raise agent_factory.NoAgentAvailable("The agent of this run was disabled.")
+        raise agent_factory.NoAgentAvailable(_("The agent of this run was disabled."))
     if origin.agent_id in permissions.restrictions_for(user.pk).agents:
         raise agent_factory.AgentForbidden
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
@@ -184,16 +182,20 @@ def prepare_draft_run(
     history: list[Message] | None = None,
 ) -> Run:
     """Create a run of an unsaved draft of an agent; `history` are earlier questions to it."""
-    columns: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
-    columns |= {
-        "overrides": {agent_factory.DRAFT_KEY: spec},
-        "history": history or [],
-        "parameters": {},
-    }
-    model = model_setups.model_name(draft)
     with transaction.atomic():
         budgets.start_run(user, draft)
-        run = _create_run(draft, query=query, topic=topic, user=user, model=model, **columns)
+        run = _create_run(
+            draft,
+            query=query,
+            history=history or [],
+            parameters={},
+            topic=topic,
+            user=user,
+            model=model_setups.model_name(draft),
+            agent=draft if draft.pk else None,
+            agent_version=None,
+            overrides={agent_factory.DRAFT_KEY: spec},
+        )
         _enqueue(run)
     return run
 
@@ -257,10 +259,10 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
 
 def wake(run: Run) -> Run | None:
     """Resume a waiting run; return None if another process was faster."""
-    woken = leases.wake(run)
-    if woken is not None:
-        _enqueue(woken)
-    return woken
+    resumed = leases.wake(run)
+    if resumed is not None:
+        _enqueue(resumed)
+    return resumed
 
 
 def launch(run: Run) -> None:
@@ -310,9 +312,11 @@ async def stop(run: Run) -> None:
     local_executor = executor.current()
     is_here = run.pk in local_executor.tasks
     is_driven = is_here or await database.run(leases.request_stop, run)
-    has_ended = is_driven and await (
-        local_executor.cancel(run) if is_here else _wait_stopped(run)
-    )
+    has_ended = False
+    if is_here:
+        has_ended = await local_executor.cancel(run)
+    elif is_driven:
+        has_ended = await _wait_stopped(run)
     if is_driven and not has_ended:
         logger.warning("Run %s didn't stop in time. It is closed anyway.", run.pk)
     # In any case: a task cancelled before its first step has closed nothing, and how far the
@@ -347,9 +351,9 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     """
     if isolation.tasks:
         await asyncio.wait(isolation.tasks.values(), timeout=2 * jobs.STOP_SECONDS)
-    left = await executor.close(grace, HANDOVER if hand_over else SHUTDOWN)
+    unfinished = await executor.close(grace, HANDOVER if hand_over else SHUTDOWN)
     # Now that everything is written, the next owner sees all of it.
-    await database.run(_release_all, left)
+    await database.run(_release_all, unfinished)
     await mcp_servers.shut_down()
     await http.close()
 
@@ -368,8 +372,8 @@ def _claim_abandoned(local_pks: set[int]) -> list[Run]:
     return acquired
 
 
-def _release_all(left: list[Run]) -> None:
-    for run in left:
+def _release_all(runs: list[Run]) -> None:
+    for run in runs:
         leases.release(run)
         _enqueue(run)
 

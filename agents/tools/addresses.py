@@ -8,6 +8,8 @@ from typing import Self
 
 import httpx2
 
+from agents.engine.sentences import Sentence as _
+
 HOST_PATTERN = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.I)
 
 IPAddress = IPv4Address | IPv6Address
@@ -22,11 +24,11 @@ SPECIAL_NETWORKS += [ip_network("192.88.99.0/24"), ip_network("3fff::/20")]
 # Protocol assignments and the deprecated 6to4, which newer Pythons don't consider global.
 SPECIAL_NETWORKS += [ip_network("2001::/23"), ip_network("2002::/16")]
 PRIVATE_KINDS = {
-    "is_unspecified": "this server itself",
-    "is_loopback": "this server itself",
-    "is_link_local": "a link-local address",
-    "is_multicast": "a multicast address",
-    "is_private": "a private address",
+    "is_unspecified": _("this server itself"),
+    "is_loopback": _("this server itself"),
+    "is_link_local": _("a link-local address"),
+    "is_multicast": _("a multicast address"),
+    "is_private": _("a private address"),
 }
 
 
@@ -41,8 +43,8 @@ class Exemption:
     @classmethod
     def read(cls, entry: str) -> Self:
         """Read `host`, `host:port`, an address, or a network such as 10.1.0.0/16."""
-        if found := _parse_network(entry):
-            return cls(network=found)
+        if network := _parse_network(entry):
+            return cls(network=network)
         try:
             # A scheme without a default port, or an explicit 80 would be lost.
             url = httpx2.URL(f"any://{entry}")
@@ -79,13 +81,15 @@ def private_kind(address: IPAddress) -> str:
     """Return what kind of non-public address this is, or an empty string."""
     for inner in _embedded_ipv4(address):
         if kind := private_kind(inner):
-            return f"a tunnel to {kind}"
+            return _("a tunnel to %(kind)s", kind=kind)
     for question, kind in PRIVATE_KINDS.items():
         if getattr(address, question):
             return kind
     is_special = any(address in network for network in SPECIAL_NETWORKS)
     is_routed = address.version == 4 or address in GLOBAL_UNICAST or address in NAT64
-    return "" if address.is_global and is_routed and not is_special else "not a public address"
+    return (
+        "" if address.is_global and is_routed and not is_special else _("not a public address")
+    )
 
 
 def _embedded_ipv4(address: IPAddress) -> Iterator[IPv4Address]:
@@ -129,6 +133,7 @@ def literal_addresses(host: str) -> tuple[IPAddress, ...]:
 
 
 def _invalid_entry(entry: str) -> str:
-    return (
-        f"{entry!r} can't be allowed. Enter a host, host:port or a network, e.g. 10.1.0.0/16."
+    return _(
+        "%(entry)s can't be allowed. Enter a host, host:port or a network, e.g. 10.1.0.0/16.",
+        entry=repr(entry),
     )

@@ -15,7 +15,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from agents.engine.errors import ToolError
-from agents.engine.tool import ToolInput, ToolResult, gettext_noop, text_argument
+from agents.engine.sentences import Sentence as _
+from agents.engine.tool import ToolInput, ToolResult, text_argument
 
 MAX_CHARS = 500
 MAX_DEPTH = 250
@@ -48,13 +49,13 @@ UNARY_OPERATORS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
 }
+UNKNOWN_NAME = _("Names like %(name)s aren't supported. Write the number itself.")
 HINTS: dict[type[ast.AST], str] = {
-    ast.Name: "Names like {name!r} aren't supported. Write the number itself.",
-    ast.Call: "Functions aren't supported. Use * to multiply and ** 0.5 for a square root.",
-    ast.Attribute: "Attributes aren't supported. Use numbers and + - * / // % **.",
-    ast.Compare: "Comparisons aren't supported. Calculate both sides and compare them.",
-    ast.BitXor: "^ isn't a power. Use **, e.g. 2 ** 10.",
-    ast.Tuple: "Commas only separate thousands, e.g. 1,234.5. Use a point for decimals.",
+    ast.Call: _("Functions aren't supported. Use * to multiply and ** 0.5 for a square root."),
+    ast.Attribute: _("Attributes aren't supported. Use numbers and + - * / // % **."),
+    ast.Compare: _("Comparisons aren't supported. Calculate both sides and compare them."),
+    ast.BitXor: _("^ isn't a power. Use **, e.g. 2 ** 10."),
+    ast.Tuple: _("Commas only separate thousands, e.g. 1,234.5. Use a point for decimals."),
 }
 # Not NFKC: it would read 5² as 52.
 CHARACTER_MAP: dict[int, str | int] = {
@@ -71,17 +72,17 @@ THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 PERCENT = re.compile(
     r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)(?:%(?= [+-] |\s*\+)|\s*%(?=\s*(?:$|[*/)])))"
 )
-TOO_SMALL = "The result is too close to zero to represent."
+TOO_SMALL = _("The result is too close to zero to represent.")
 PERCENT_OF = re.compile(r"%\s*of\b", re.IGNORECASE)
 
 
 class CalculationError(ToolError):
-    """This can't be calculated."""
+    message = _("This can't be calculated.")
 
 
 class CalculatorTool:
     name = "calculator"
-    description = gettext_noop(
+    description: str = _(
         "Calculates one arithmetic expression and returns the number. "
         "Use it for every calculation: decimals are exact, and a rounded result says so. "
         "Numbers, parentheses and + - * / // (whole division) "
@@ -91,7 +92,10 @@ class CalculatorTool:
     parameters = {
         "type": "object",
         "properties": {
-            "expression": {"type": "string", "description": "For example (12.5 + 3) * 4 ** 2"}
+            "expression": {
+                "type": "string",
+                "description": _("For example (12.5 + 3) * 4 ** 2"),
+            }
         },
         "required": ["expression"],
     }
@@ -102,7 +106,11 @@ class CalculatorTool:
             result = evaluate(text_argument(input, "expression"))
         except CalculationError as error:
             return ToolResult(error=str(error), mendable=True)
-        note = f"rounded to {ROUNDED_DIGITS} significant digits" if result.is_rounded else ""
+        note = (
+            _("rounded to %(digits)s significant digits", digits=ROUNDED_DIGITS)
+            if result.is_rounded
+            else ""
+        )
         return ToolResult(result.text, note=note, is_data=True)
 
 
@@ -123,48 +131,49 @@ def evaluate(text: str) -> CalculationResult:
     try:
         return format_number(_Evaluator(text).result())
     except ZeroDivisionError:
-        raise CalculationError("Division by zero.") from None
+        raise CalculationError(_("Division by zero.")) from None
     except (OverflowError, Overflow):
-        raise CalculationError("A number in this calculation is too large.") from None
+        raise CalculationError(_("A number in this calculation is too large.")) from None
     except (RecursionError, MemoryError):
-        raise CalculationError("This is nested too deeply. Calculate it in parts.") from None
+        raise CalculationError(_("This is nested too deeply. Calculate it in parts.")) from None
 
 
 def format_number(value: Number) -> CalculationResult:
     """Format a number for people: 0.3, and every digit of 987654321098765.4."""
     if isinstance(value, int):
         return CalculationResult(str(value), is_rounded=False)
-    if isinstance(value, Fraction) and (decimal := _exact_decimal(value)) is not None:
-        return CalculationResult(_format_decimal(decimal), is_rounded=False)
-    return CalculationResult(_format_float(float(value)), is_rounded=True)
+    decimal = _exact_decimal(value) if isinstance(value, Fraction) else None
+    if decimal is None:
+        return CalculationResult(_format_float(float(value)), is_rounded=True)
+    sign, digits, _exponent = decimal.as_tuple()
+    significant = "".join(map(str, digits)).strip("0")
+    if len(significant) <= ROUNDED_DIGITS:
+        text = _format_float(float(decimal))
+    elif -7 <= decimal.adjusted() < MAX_EXACT_DIGITS:
+        text = format(decimal, "f")
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    else:
+        mantissa = f"{significant[0]}.{significant[1:]}"
+        text = f"{'-' * sign}{mantissa}e{decimal.adjusted():+03d}"
+    return CalculationResult(text, is_rounded=False)
 
 
 def _exact_decimal(value: Fraction) -> Decimal | None:
     """Return the fraction as a decimal, if it is finite and short enough."""
-    rest, places = value.denominator, 0
+    other_factors = value.denominator
+    places = 0
     for prime in (2, 5):
         power = 0
-        while rest % prime == 0:
-            rest, power = rest // prime, power + 1
+        while other_factors % prime == 0:
+            other_factors //= prime
+            power += 1
         places = max(places, power)
-    if rest != 1:
+    if other_factors != 1:
         return None
     digits = value.numerator * (10**places // value.denominator)
     decimal = Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -places))
     significant = len(str(abs(digits)).rstrip("0"))
     return decimal if significant <= MAX_EXACT_DIGITS else None
-
-
-def _format_decimal(decimal: Decimal) -> str:
-    sign, digits, exponent = decimal.as_tuple()
-    significant = "".join(map(str, digits)).strip("0")
-    if len(significant) <= ROUNDED_DIGITS:
-        return _format_float(float(decimal))
-    if -7 <= decimal.adjusted() < MAX_EXACT_DIGITS:
-        plain = format(decimal, "f")
-        return plain.rstrip("0").rstrip(".") if "." in plain else plain
-    mantissa = f"{significant[0]}.{significant[1:]}"
-    return f"{'-' * sign}{mantissa}e{decimal.adjusted():+03d}"
 
 
 def _format_float(value: float) -> str:
@@ -173,39 +182,38 @@ def _format_float(value: float) -> str:
     return repr(float(f"{value:.{ROUNDED_DIGITS}g}"))
 
 
-def _validate(text: str) -> str:
-    """Return the normalized text, if it isn't too long."""
-    if len(text) > MAX_CHARS:
-        raise CalculationError(
-            f"The expression is {len(text)} characters long; the limit is {MAX_CHARS}."
-        )
-    tidy = _normalize(text)
-    if not tidy:
-        raise CalculationError("Enter an expression, e.g. 2 + 2.")
-    if PERCENT_OF.search(tidy):
-        raise CalculationError("Write a percentage as a fraction, e.g. 12.5 / 100 * 3480.")
-    return tidy
-
-
-def _normalize(text: str) -> str:
-    """Convert what people and models write to Python syntax."""
-    plain = text.translate(CHARACTER_MAP).strip().removeprefix("=")
-    plain = re.sub(r"\s*=\s*\??$", "", plain).strip()
-    plain = THOUSANDS.sub(lambda number: number[0].replace(",", ""), plain)
-    return PERCENT.sub(r"(\1@100)", plain)
-
-
 class _Evaluator:
     """Evaluates a syntax tree, with its source at hand for exact digits."""
 
     def __init__(self, text: str) -> None:
-        self.text = _validate(text)
+        if len(text) > MAX_CHARS:
+            raise CalculationError(
+                _(
+                    "The expression is %(length)s characters long; the limit is %(limit)s.",
+                    length=len(text),
+                    limit=MAX_CHARS,
+                )
+            )
+        # What people and models write becomes Python syntax.
+        plain = text.translate(CHARACTER_MAP).strip().removeprefix("=")
+        plain = re.sub(r"\s*=\s*\??$", "", plain).strip()
+        plain = THOUSANDS.sub(lambda number: number[0].replace(",", ""), plain)
+        self.text = PERCENT.sub(r"(\1@100)", plain)
+        if not self.text:
+            raise CalculationError(_("Enter an expression, e.g. 2 + 2."))
+        if PERCENT_OF.search(self.text):
+            raise CalculationError(
+                _("Write a percentage as a fraction, e.g. 12.5 / 100 * 3480.")
+            )
         try:
             self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError):
             raise CalculationError(
-                f"{text.strip()[:80]!r} isn't an arithmetic expression. Use numbers, "
-                "parentheses and + - * / // % **, e.g. (12.5 + 3) * 4."
+                _(
+                    "%(text)s isn't an arithmetic expression. Use numbers, parentheses "
+                    "and + - * / // %% **, e.g. (12.5 + 3) * 4.",
+                    text=repr(text.strip()[:80]),
+                )
             ) from None
 
     def result(self) -> Number:
@@ -220,29 +228,36 @@ class _Evaluator:
             case ast.Constant(value=int() as number):
                 return _limit_size(number)
             case ast.Constant(value=float() as number):
-                return self._parse_literal(node, number)
+                # As written; a float would have lost its last digits.
+                if not math.isfinite(number):
+                    raise OverflowError
+                decimal = Decimal(ast.get_source_segment(self.text, node) or repr(number))
+                if decimal and not number:
+                    raise CalculationError(TOO_SMALL)
+                return _limit_size(Fraction(decimal))
             case ast.UnaryOp(op=sign) if type(sign) in UNARY_OPERATORS:
                 return _limit_size(
                     UNARY_OPERATORS[type(sign)](self._evaluate(node.operand, depth + 1))
                 )
             case ast.BinOp(op=ast.MatMult()):
                 return Fraction(self._evaluate(node.left, depth + 1)) / 100
-            case ast.BinOp(op=act) if type(act) in OPERATORS:
+            case ast.BinOp(op=operation) if type(operation) in OPERATORS:
                 left = self._evaluate(node.left, depth + 1)
                 right = self._evaluate(node.right, depth + 1)
-                if isinstance(act, ast.Add | ast.Sub) and _is_percentage(node.right):
+                if isinstance(operation, ast.Add | ast.Sub) and _is_percentage(node.right):
                     _check_percentage(node, left, right)
-                return _apply(act, left, right)
-        raise CalculationError(_hint(node))
-
-    def _parse_literal(self, node: ast.expr, rough: float) -> Number:
-        """Return the number as written; a float would have lost its last digits."""
-        if not math.isfinite(rough):
-            raise OverflowError
-        decimal = Decimal(ast.get_source_segment(self.text, node) or repr(rough))
-        if decimal and not rough:
-            raise CalculationError(TOO_SMALL)
-        return _limit_size(Fraction(decimal))
+                if isinstance(operation, ast.Pow):
+                    return _limit_size(_power(left, right))
+                if isinstance(left, Decimal) or isinstance(right, Decimal):
+                    return _limit_size(
+                        _apply_rounded(operation, _to_decimal(left), _to_decimal(right))
+                    )
+                return _limit_size(OPERATORS[type(operation)](left, right))
+        if isinstance(node, ast.Name):
+            raise CalculationError(UNKNOWN_NAME.fill(name=repr(node.id)))
+        unknown = node.op if isinstance(node, ast.BinOp) else node
+        plain = _("Only numbers, parentheses and + - * / // % ** are supported.")
+        raise CalculationError(HINTS.get(type(unknown), plain))
 
 
 def _is_percentage(node: ast.expr) -> bool:
@@ -261,19 +276,16 @@ def _check_percentage(node: ast.BinOp, left: Number, share: Number) -> None:
     if left == 1 or _is_percentage(first):
         return
     sign = "+" if isinstance(node.op, ast.Add) else "-"
-    whole, percent = format_number(left).text, format_number(share * 100).text
-    of_whole = f"{whole} * (1 {sign} {percent} / 100)"
-    of_one = f"{whole} {sign} {percent} / 100"
-    given = f"{whole} {sign} {percent}%"
-    raise CalculationError(f"{given} is ambiguous. Write either {of_whole} or {of_one}.")
-
-
-def _apply(operation: ast.operator, left: Number, right: Number) -> Number:
-    if isinstance(operation, ast.Pow):
-        return _limit_size(_power(left, right))
-    if isinstance(left, Decimal) or isinstance(right, Decimal):
-        return _limit_size(_apply_rounded(operation, _to_decimal(left), _to_decimal(right)))
-    return _limit_size(OPERATORS[type(operation)](left, right))
+    base = format_number(left).text
+    percent = format_number(share * 100).text
+    raise CalculationError(
+        _(
+            "%(expression)s is ambiguous. Write either %(first)s or %(second)s.",
+            expression=f"{base} {sign} {percent}%",
+            first=f"{base} * (1 {sign} {percent} / 100)",
+            second=f"{base} {sign} {percent} / 100",
+        )
+    )
 
 
 def _apply_rounded(operation: ast.operator, left: Decimal, right: Decimal) -> Decimal:
@@ -289,8 +301,8 @@ def _apply_rounded(operation: ast.operator, left: Decimal, right: Decimal) -> De
         case ast.FloorDiv():
             return ROUNDING_CONTEXT.divide(left, right).to_integral_value(ROUND_FLOOR)
         case ast.Mod():
-            whole = ROUNDING_CONTEXT.divide(left, right).to_integral_value(ROUND_FLOOR)
-            return ROUNDING_CONTEXT.subtract(left, ROUNDING_CONTEXT.multiply(right, whole))
+            quotient = ROUNDING_CONTEXT.divide(left, right).to_integral_value(ROUND_FLOOR)
+            return ROUNDING_CONTEXT.subtract(left, ROUNDING_CONTEXT.multiply(right, quotient))
         case _:
             result = ROUNDING_CONTEXT.divide(left, right)
     if left and not result:
@@ -304,8 +316,7 @@ def _power(base: Number, exponent: Number) -> Number:
     if isinstance(base, Decimal) or not isinstance(exponent, int):
         return _root(base, exponent)
     # Checked before, because the power itself is what would take forever.
-    numerator, denominator = abs(base.numerator), base.denominator
-    bits = max(numerator.bit_length(), denominator.bit_length()) - 1
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length()) - 1
     if bits * abs(exponent) <= MAX_BITS:
         return base**exponent if exponent >= 0 else Fraction(base) ** exponent
     if isinstance(base, int) and exponent > 0:
@@ -316,7 +327,7 @@ def _power(base: Number, exponent: Number) -> Number:
 def _root(base: Number, exponent: Number) -> Number:
     """Return a power, rounded unless it is provably exact."""
     if base < 0 and exponent != int(exponent):
-        raise CalculationError("The root of a negative number isn't a real number.")
+        raise CalculationError(_("The root of a negative number isn't a real number."))
     if not base and exponent < 0:
         raise ZeroDivisionError
     rough = ROUNDING_CONTEXT.power(_to_decimal(base), _to_decimal(exponent))
@@ -342,7 +353,8 @@ def _limit_size(number: Number) -> Number:
     if isinstance(number, Decimal):
         return number
     if isinstance(number, int):
-        _check_bits(number.bit_length())
+        if number.bit_length() > MAX_BITS:
+            raise OverflowError
         return number
     if abs(number) > MAX_VALUE:
         raise OverflowError
@@ -350,14 +362,3 @@ def _limit_size(number: Number) -> Number:
         raise CalculationError(TOO_SMALL)
     bits = max(number.numerator.bit_length(), number.denominator.bit_length())
     return _to_decimal(number) if bits > MAX_BITS else number
-
-
-def _check_bits(bits: int) -> None:
-    if bits > MAX_BITS:
-        raise OverflowError
-
-
-def _hint(node: ast.expr) -> str:
-    found = node.op if isinstance(node, ast.BinOp) else node
-    plain = "Only numbers, parentheses and + - * / // % ** are supported."
-    return HINTS.get(type(found), plain).format(name=getattr(node, "id", ""))

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 from agents.engine import call_context
 from agents.engine.material import Passage, format_passages
-from agents.engine.tool import ToolInput, ToolResult, gettext_noop
+from agents.engine.sentences import Sentence as _
+from agents.engine.tool import ToolInput, ToolResult
 
 from .search import SearchResult
 
@@ -30,7 +31,7 @@ class Reader(Protocol):
 
 class ReadDocumentTool:
     name = "read_document"
-    description = gettext_noop(
+    description: str = _(
         "Reads more of a document: the text around a passage that a search returned, or pages "
         "of a document. Use it when a passage isn't enough. The passages it returns have "
         "numbers to cite, too."
@@ -64,22 +65,23 @@ class ReadDocumentTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         if self.library is None:
-            return ToolResult(error="There are no documents to read.", mendable=True)
+            return ToolResult(error=_("There are no documents to read."), mendable=True)
         context = call_context.current()
         arguments = {"document": input} if isinstance(input, str) else input
-        number, title = (
-            _number(arguments, "source"),
-            str(arguments.get("document") or "").strip(),
-        )
+        number = _number(arguments, "source")
+        title = str(arguments.get("document") or "").strip()
         source = context.find_source(number) if number is not None else None
         if number is not None and source is None and not title:
             return ToolResult(
-                error=f"No search has returned a passage with the number {number}. "
-                "Search first.",
+                error=_(
+                    "No search has returned a passage with the number %(number)s. "
+                    "Search first.",
+                    number=number,
+                ),
                 mendable=True,
             )
         if source is None and not title:
-            return ToolResult(error="Enter a passage's number or a title.", mendable=True)
+            return ToolResult(error=_("Enter a passage's number or a title."), mendable=True)
         request = ReadRequest(
             source=source,
             title=title,

@@ -6,11 +6,13 @@ from typing import Any, Literal, Protocol
 
 from agents.engine import call_context
 from agents.engine.material import Passage, format_passages
-from agents.engine.tool import ToolInput, ToolResult, gettext_noop, text_argument
+from agents.engine.sentences import Sentence as _
+from agents.engine.tool import ToolInput, ToolResult, text_argument
 
 MAX_QUERY_CHARS = 2_000
 MAX_WORDINGS = 5
-DEFAULT_TOP_K, MAX_TOP_K = 5, 50
+DEFAULT_TOP_K = 5
+MAX_TOP_K = 50
 Confidence = Literal["good", "weak", "none"]
 
 
@@ -58,8 +60,8 @@ class Reranked:
     @property
     def note(self) -> str:
         if self.problem:
-            return f"Not re-ranked: {self.problem}"
-        return f"Re-ranked by {self.model}." if self.model else ""
+            return _("Not re-ranked: %(message)s", message=self.problem)
+        return _("Re-ranked by %(model)s.", model=self.model) if self.model else ""
 
 
 class Reranker(Protocol):
@@ -77,7 +79,7 @@ Search = Callable[[str, int], Awaitable[Sequence[Passage]]]
 
 class SearchTool:
     name = "search"
-    description = gettext_noop(
+    description: str = _(
         "Searches documents and returns passages. Use a short phrase or question, in the "
         "language of the documents if you know it; other wordings or languages can go into "
         "queries. Each passage starts with a number and its source: cite what you use as [1], "
@@ -87,7 +89,10 @@ class SearchTool:
     parameters: Mapping[str, Any] = {
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "For example: how secrets are rotated"},
+            "query": {
+                "type": "string",
+                "description": _("For example: how secrets are rotated"),
+            },
             "queries": {
                 "type": "array",
                 "items": {"type": "string"},
@@ -124,10 +129,14 @@ class SearchTool:
         query = text_argument(input, "query").strip()
         queries = _wordings(input)
         if not query:
-            return _input_error("Enter a query.")
+            return _input_error(_("Enter a query."))
         if (longest := max(map(len, (query, *queries)))) > MAX_QUERY_CHARS:
             return _input_error(
-                f"The query is {longest:,} characters long; the limit is {MAX_QUERY_CHARS:,}."
+                _(
+                    "The query is %(length)s characters long; the limit is %(limit)s.",
+                    length=f"{longest:,}",
+                    limit=f"{MAX_QUERY_CHARS:,}",
+                )
             )
         collection = "" if isinstance(input, str) else str(input.get("collection") or "")
         request = SearchRequest(
@@ -138,7 +147,7 @@ class SearchTool:
             min_certainty=self.min_certainty,
         )
         if self.search is None:
-            result = SearchResult(problem="There are no documents to search.")
+            result = SearchResult(problem=_("There are no documents to search."))
         elif callable(self.search):
             result = SearchResult(passages=await self.search(query, request.top_k))
         else:
@@ -165,8 +174,10 @@ WEAK_PROMPT = (
 
 
 def _wordings(input: ToolInput) -> tuple[str, ...]:
-    given = input.get("queries") if not isinstance(input, str) else None
-    listed = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    queries = input.get("queries") if not isinstance(input, str) else None
+    if isinstance(queries, str):
+        queries = [queries]
+    listed = queries if isinstance(queries, list) else []
     texts = [text.strip() for text in listed if isinstance(text, str) and text.strip()]
     return tuple(dict.fromkeys(texts[:MAX_WORDINGS]))
 
@@ -177,12 +188,16 @@ def _input_error(sentence: str) -> ToolResult:
 
 def _no_results(query: str, searched: Sequence[str]) -> str:
     if not searched:
-        return (
-            f"No passages found for {query[:200]!r}. Try other or fewer words. If that finds "
-            "nothing either, say that the documents don't contain it."
+        return _(
+            "No passages found for %(query)s. Try other or fewer words. If "
+            "that finds nothing either, say that the documents don't contain "
+            "it.",
+            query=repr(query[:200]),
         )
-    where = ", ".join(searched[:10])
-    return (
-        f"No passages found for {query[:200]!r} in {where}. Try other or fewer words. If that "
-        "finds nothing either, say that the documents don't contain it."
+    return _(
+        "No passages found for %(query)s in %(where)s. Try other or fewer "
+        "words. If that finds nothing either, say that the documents don't "
+        "contain it.",
+        query=repr(query[:200]),
+        where=", ".join(searched[:10]),
     )

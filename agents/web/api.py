@@ -31,10 +31,9 @@ async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
     that ends its step.
     """
     run, masker, visible_event = await database.run(_find, request, pk)
-    after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
-    seq = (
-        int(after) if after.isascii() and after.isdigit() and len(after) < MAX_SEQ_DIGITS else 0
-    )
+    text = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
+    is_number = text.isascii() and text.isdigit() and len(text) < MAX_SEQ_DIGITS
+    seq = int(text) if is_number else 0
     response = StreamingHttpResponse(
         _stream(request, run, seq, masker, visible_event), content_type="text/event-stream"
     )
@@ -58,13 +57,13 @@ def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None, EventFilte
 async def _stream(
     request: HttpRequest,
     run: Run,
-    after: int,
+    seq: int,
     masker: Masker | None,
     visible_event: EventFilter,
 ) -> AsyncIterator[str]:
     # Earlier text decides whether the new text is part of personal data.
     checked_at = time.monotonic()
-    async for row in pubsub.events(run, after if masker is None else 0):
+    async for row in pubsub.events(run, seq if masker is None else 0):
         if row is None or time.monotonic() - checked_at > RECHECK_SECONDS:
             if not await database.run(_can_still_view, request, run, masker):
                 return
@@ -74,7 +73,7 @@ async def _stream(
             continue
         masked = row if masker is None else await asyncio.to_thread(masker.event, row)
         visible = visible_event(masked)
-        if visible.seq <= after:
+        if visible.seq <= seq:
             continue
         event = visible.value
         data = json.dumps(event.to_dict(), ensure_ascii=False)

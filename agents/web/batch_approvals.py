@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access import masking
 from agents.access.requests import UserRequest
-from agents.catalog import tool_grants
+from agents.catalog.tools import tool_grants
 from agents.db import database
 from agents.models import Approval, ToolGrant
 from agents.runs import approvals as approval_service
@@ -32,25 +32,13 @@ class BatchOutcome:
 
 @require_http_methods(["GET", "POST"])
 async def batch(request: UserRequest) -> HttpResponse:
-    """Display every call to approve, then approve those that were checked."""
-    if request.method == "POST" and "confirm" in request.POST:
-        return await _approve(request)
-    context = await database.run(_confirmation_context, request)
-    return await database.run(render, request, "approvals/batch.html", context)
+    """Display every call to approve, then approve those that were checked.
 
-
-@require_POST
-def revoke_grant(request: UserRequest, pk: int) -> HttpResponse:
-    """Revoke one's own permission; the next call asks again."""
-    try:
-        tool_grants.revoke(request.user, pk)
-    except ToolGrant.DoesNotExist:
-        raise Http404 from None
-    return redirect(previous_page(request) or reverse("runs:approvals"))
-
-
-async def _approve(request: UserRequest) -> HttpResponse:
-    """Decide each call by itself, bound to the digest of what was displayed."""
+    Each call is decided by itself, bound to the digest of what was displayed.
+    """
+    if request.method != "POST" or "confirm" not in request.POST:
+        context = await database.run(_confirmation_context, request)
+        return await database.run(render, request, "approvals/batch.html", context)
     user = await request.auser()
     outcomes = []
     names = await database.run(_call_names, request)
@@ -77,6 +65,16 @@ async def _approve(request: UserRequest) -> HttpResponse:
     }
     status = 200 if done == len(outcomes) else 422
     return await database.run(render, request, "approvals/batch.html", context, None, status)
+
+
+@require_POST
+def revoke_grant(request: UserRequest, pk: int) -> HttpResponse:
+    """Revoke one's own permission; the next call asks again."""
+    try:
+        tool_grants.revoke(request.user, pk)
+    except ToolGrant.DoesNotExist:
+        raise Http404 from None
+    return redirect(previous_page(request) or reverse("runs:approvals"))
 
 
 def _confirmation_context(request: UserRequest) -> dict[str, Any]:

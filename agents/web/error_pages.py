@@ -63,34 +63,26 @@ def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
 
 
 def render_error(
-    request: HttpRequest, status: int, template: str = "", **about: Any
+    request: HttpRequest, status: int, template: str = "", **details: Any
 ) -> HttpResponse:
-    html = render_to_string(template or f"{status}.html", _visitor(request, status) | about)
-    return HttpResponse(html, status=status)
-
-
-def _visitor(request: HttpRequest, status: int) -> dict[str, bool]:
-    """Say who is there; after an error of the server, only from what was already read."""
+    # After an error of the server, only from what was already read.
     user = getattr(request, "_cached_user", None)
     if user is None and status < 500:
-        user = _load_user(request)
+        try:
+            user = getattr(request, "user", None)
+            bool(user and user.is_staff)  # reads the row
+        except DatabaseError:
+            user = None
     is_signed_in = (
         user.is_authenticated
         if user is not None
         else settings.SESSION_COOKIE_NAME in request.COOKIES
     )
-    return {
+    context = {
         "is_signed_in": is_signed_in,
         "is_staff": bool(getattr(user, "is_staff", False)),
         "is_console": request.path.startswith(reverse("admin:index")),
+        **details,
     }
-
-
-def _load_user(request: HttpRequest) -> Any:
-    """Return the user, or None if there is no session or the database can't be read."""
-    try:
-        user = getattr(request, "user", None)
-        bool(user and user.is_staff)  # reads the row
-    except DatabaseError:
-        return None
-    return user
+    html = render_to_string(template or f"{status}.html", context)
+    return HttpResponse(html, status=status)

@@ -7,15 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
 from agents.access.names import display_name
 from agents.access.requests import UserRequest
+from agents.db.installation import configured
 from agents.db.sanitize import sanitize_line
-from agents.installation import configured
 
 from . import request_rate
 
@@ -51,22 +50,19 @@ def find_people(typed: str, members: Collection[int]) -> list[Suggestion]:
     if not is_long_enough(typed):
         return []
     full_name = Q()
-    for word in typed.split():
-        full_name &= Q(first_name__istartswith=word) | Q(last_name__istartswith=word)
+    for name in typed.split():
+        full_name &= Q(first_name__istartswith=name) | Q(last_name__istartswith=name)
     shown_name = Q(profile__display_name__istartswith=typed)
     shown_name |= Q(profile__display_name__icontains=f" {typed}")  # a later word of it
-    named = Q(username__istartswith=typed) | shown_name | full_name
-    users = get_user_model().objects.filter(named, is_active=True).select_related("profile")
-    return [
-        Suggestion(user.get_username(), _known_name(user))
-        for user in users.exclude(pk__in=members).order_by("username")[:MAX_PEOPLE]
-    ]
-
-
-def _known_name(person: User) -> str:
-    """Return the name others know the person by, besides the username."""
-    name = display_name(person)
-    return person.get_full_name() if name == person.get_username() else name
+    is_match = Q(username__istartswith=typed) | shown_name | full_name
+    users = get_user_model().objects.filter(is_match, is_active=True).select_related("profile")
+    suggestions = []
+    for user in users.exclude(pk__in=members).order_by("username")[:MAX_PEOPLE]:
+        # The name others know the person by, besides the username.
+        name = display_name(user)
+        name = user.get_full_name() if name == user.get_username() else name
+        suggestions.append(Suggestion(user.get_username(), name))
+    return suggestions
 
 
 def is_long_enough(typed: str) -> bool:

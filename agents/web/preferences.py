@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 
 from agents.models.types import AnyUser
 
-from .presentation import dates
+from .presentation.formats import dates
 
 ZONE_COOKIE = "ashiato_zone"
 HALF_DAY = "12"

@@ -8,12 +8,12 @@ from agents.engine.resilience import WINDOW_SECONDS, TokenBucket
 _lock = Lock()  # views run in threads
 
 
-def is_exceeded(what: str, who: str | int, most: int) -> bool:
-    """Count a request, and return whether there were more than `most` per minute."""
+def is_exceeded(action: str, requester: str | int, max_requests: int) -> bool:
+    """Count a request, and return whether there were more than `max_requests` per minute."""
     with _lock:
-        return not bucket_of(what, who, most).allows()
+        return not bucket_of(action, requester, max_requests).allows()
 
 
 @lru_cache(maxsize=10_000)
-def bucket_of(what: str, who: str | int, most: int) -> TokenBucket:
-    return TokenBucket(most, most / WINDOW_SECONDS)
+def bucket_of(action: str, requester: str | int, max_requests: int) -> TokenBucket:
+    return TokenBucket(max_requests, max_requests / WINDOW_SECONDS)

@@ -12,9 +12,8 @@ from django.views.decorators.http import require_GET
 from agents.access.requests import UserRequest
 from agents.db import database
 from agents.engine.errors import AgentError
-from agents.files import serving
-from agents.llm.media_models import MediaModel
-from agents.media import speech
+from agents.knowledge.files import serving
+from agents.knowledge.media import speech
 from agents.models import Membership, Run, RunAttachment
 
 PRIVATE = {"Cache-Control": "private, no-cache", "X-Accel-Buffering": "no"}
@@ -26,28 +25,15 @@ OWN_PAGES = {"same-origin", "none", ""}
 async def read_aloud(request: UserRequest, pk: int) -> HttpResponseBase:
     """Stream an answer in the configured voice; without one, the browser reads it."""
     run = await database.run(_find, request, pk)
-    voice, text = speech.find_voice(run), speech.spoken_text(run.answer)
+    voice = speech.find_voice(run)
+    text = speech.spoken_text(run.answer)
     if voice is None or not text:
         return HttpResponse(_("No voice is configured."), status=409, content_type="text/plain")
     if request.headers.get("Sec-Fetch-Site", "") not in OWN_PAGES:
         raise Http404
     saved = await database.run(speech.find_saved, run, speech.saved_name(voice, text))
-    if saved is None:
-        return await _stream(request, run, voice, text)
-    return _serve(request, saved)
-
-
-def _find(request: UserRequest, pk: int) -> Run:
-    """Return a run of the user's chats: reviewers see others' answers masked, if at all."""
-    topics = Membership.objects.shared_topics(request.user)
-    mine = Q(user=request.user.pk) | Q(topic__in=topics)
-    rows = Run.objects.for_user(request.user).filter(mine).select_related("agent")
-    return get_object_or_404(rows, pk=pk)
-
-
-async def _stream(
-    request: UserRequest, run: Run, voice: MediaModel, text: str
-) -> HttpResponseBase:
+    if saved is not None:
+        return _serve(request, saved)
     sound = speech.speak(run, voice, text)
     try:
         first = await anext(sound, b"")
@@ -64,9 +50,17 @@ async def _stream(
     return serving.with_headers(response, {**PRIVATE, "Accept-Ranges": "none"})
 
 
-async def _from_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+def _find(request: UserRequest, pk: int) -> Run:
+    """Return a run of the user's chats: reviewers see others' answers masked, if at all."""
+    topics = Membership.objects.shared_topics(request.user)
+    mine = Q(user=request.user.pk) | Q(topic__in=topics)
+    rows = Run.objects.for_user(request.user).filter(mine).select_related("agent")
+    return get_object_or_404(rows, pk=pk)
+
+
+async def _from_first(first: bytes, sound: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
-    async for piece in rest:
+    async for piece in sound:
         yield piece
 
 

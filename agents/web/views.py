@@ -1,7 +1,9 @@
+"""Approvals: the list of those that wait, and the decisions about them."""
+
 from dataclasses import replace
 from typing import Any
 
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -33,9 +35,11 @@ def approvals(request: UserRequest) -> HttpResponse:
 def new_approvals(request: UserRequest) -> HttpResponse:
     """Return new and withdrawn approvals for an open list."""
     waiting = _waiting_views(request)
-    known = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
-    gone = known - {str(view.pk) for view in waiting}
-    new = [view for view in waiting if str(view.pk) not in known]
+    listed = {
+        text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()
+    }
+    gone = listed - {str(view.pk) for view in waiting}
+    new = [view for view in waiting if str(view.pk) not in listed]
     if not gone and not new:
         return HttpResponse(status=204)
     return render(
@@ -46,12 +50,12 @@ def new_approvals(request: UserRequest) -> HttpResponse:
 
 
 def _approvals_context(
-    waiting: list[presentation.ApprovalView], **more: object
+    waiting: list[presentation.ApprovalView], **context: object
 ) -> dict[str, object]:
     return {
         "questions": [view for view in waiting if _is_question(view)],
         "calls": [view for view in waiting if not _is_question(view)],
-        **more,
+        **context,
     }
 
 
@@ -74,7 +78,17 @@ async def decide(request: UserRequest, pk: int) -> HttpResponse:
         form = await database.run(_plan_form, request, user, pk)
         if form and request.POST.get("verdict") == ADD_STEP:
             return await database.run(_add_step_response, request, pk, form)
-        run = await approval_service.decide(user, pk, _parse_decision(request.POST, pk, form))
+        # Fields are named per approval, because without JavaScript they share one form.
+        verdict = request.POST.get("verdict", "")
+        decision = approval_service.Decision(
+            digest=request.POST.get(f"digest-{pk}", ""),
+            is_approved=verdict == "approve" or verdict in ALWAYS_VERDICTS,
+            always=ALWAYS_VERDICTS.get(verdict, ""),
+            action="stop" if verdict == "stop" else "",
+            arguments=request.POST.get(f"arguments-{pk}") if form is None else form.arguments,
+            reason=request.POST.get(f"reason-{pk}", "").replace("\0", ""),
+        )
+        run = await approval_service.decide(user, pk, decision)
     except Approval.DoesNotExist:
         raise Http404 from None
     except approval_service.DecisionRejected as reason:
@@ -92,7 +106,14 @@ async def _answer(request: UserRequest, user: AnyUser, pk: int) -> HttpResponse:
     """Save the answer to a running tool's question, or show what is wrong with it."""
     verdict = request.POST.get("verdict", "")
     action = ACTIONS.get(verdict, "cancel")
-    typed = _typed_fields(request.POST, pk)
+    # What was typed into the tool's form, by field number.
+    typed: dict[int, list[str]] = {}
+    prefix = f"field-{pk}-"
+    for name, texts in request.POST.lists():
+        number = name.removeprefix(prefix)
+        if number != name and number.isascii() and number.isdigit() and len(number) < 4:
+            plain = [str(text).replace("\0", "").replace("\r\n", "\n") for text in texts]
+            typed[int(number)] = plain
     digest = request.POST.get(f"digest-{pk}", "")
     answer = question_answers.Answer(digest=digest, action=action, typed=typed)
     try:
@@ -107,41 +128,12 @@ async def _answer(request: UserRequest, user: AnyUser, pk: int) -> HttpResponse:
     return redirect(await database.run(_return_url, request, run))
 
 
-def _typed_fields(form: QueryDict, pk: int) -> dict[int, list[str]]:
-    """Return what was typed into a tool's form, by field number."""
-    prefix, typed = f"field-{pk}-", dict[int, list[str]]()
-    for name, texts in form.lists():
-        number = name.removeprefix(prefix)
-        if number != name and number.isascii() and number.isdigit() and len(number) < 4:
-            plain = [str(text).replace("\0", "").replace("\r\n", "\n") for text in texts]
-            typed[int(number)] = plain
-    return typed
-
-
 def _plan_form(request: UserRequest, user: AnyUser, pk: int) -> plan_edits.PlanForm | None:
     """Return the submitted plan form, if the user can decide about that plan."""
     approval = Approval.objects.for_user(user).get(pk=pk)
     if not approval.is_plan:
         return None
     return plan_edits.PlanForm(request.POST, approval, plan_edits.PlanCapabilities.of(approval))
-
-
-def _parse_decision(
-    form: QueryDict, pk: int, plan: plan_edits.PlanForm | None = None
-) -> approval_service.Decision:
-    """Read a decision.
-
-    Fields are named per approval, because without JavaScript they share one form.
-    """
-    verdict = form.get("verdict", "")
-    return approval_service.Decision(
-        digest=form.get(f"digest-{pk}", ""),
-        is_approved=verdict == "approve" or verdict in ALWAYS_VERDICTS,
-        always=ALWAYS_VERDICTS.get(verdict, ""),
-        action="stop" if verdict == "stop" else "",
-        arguments=form.get(f"arguments-{pk}") if plan is None else plan.arguments,
-        reason=form.get(f"reason-{pk}", "").replace("\0", ""),
-    )
 
 
 def _rejection_response(

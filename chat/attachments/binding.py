@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from agents.db.sanitize import fold_name
-from agents.installation import configured
+from agents.db.installation import configured
+from agents.db.sanitize import fold_name, parse_id
 from agents.models import Document
 from chat.errors import MessageRejected
 from chat.models import Attachment, ChatSession, Message
@@ -27,8 +27,10 @@ def claim(user: User, ids: Sequence[int], session: ChatSession | None) -> list[A
     """
     if not ids:
         return []
-    if len(ids) > (most := configured.MESSAGE_FILES.value):
-        raise MessageRejected(_("A message can have at most %(most)d files.") % {"most": most})
+    max_files = configured.MESSAGE_FILES.value
+    if len(ids) > max_files:
+        sentence = _("A message can have at most %(most)d files.")
+        raise MessageRejected(sentence % {"most": max_files})
     rows = Attachment.objects.unsent_by(user).select_for_update(of=("self",))
     unsent = rows.select_related("file").in_bulk(ids)
     if len(unsent) < len(set(ids)):
@@ -36,32 +38,30 @@ def claim(user: User, ids: Sequence[int], session: ChatSession | None) -> list[A
             _("A file is no longer available. Remove it, attach it again and send.")
         )
     files = [unsent[pk] for pk in dict.fromkeys(ids)]
-    _tell_apart(files, session)
-    return files
-
-
-def _tell_apart(files: Iterable[Attachment], session: ChatSession | None) -> None:
-    taken: dict[str, int] = {}
+    files_by_name: dict[str, int] = {}
     if session is not None:
-        sent = Attachment.objects.filter(message__session=session)
-        taken = {fold_name(name): file for name, file in sent.values_list("name", "file_id")}
+        rows_of_chat = Attachment.objects.filter(message__session=session)
+        for name, file in rows_of_chat.values_list("name", "file_id"):
+            files_by_name[fold_name(name)] = file
     for row in files:
         original = PurePath(row.name)
         number = 2
-        while taken.setdefault(fold_name(row.name), row.file_id) != row.file_id:
+        while files_by_name.setdefault(fold_name(row.name), row.file_id) != row.file_id:
             ending = f" ({number}){original.suffix}"
             row.name = f"{original.stem[: MAX_NAME_CHARS - len(ending)]}{ending}"
             number += 1
         if number > 2 and row.document_id is not None:
             source = f"{row.pk}/{row.name}"
             Document.objects.filter(pk=row.document_id).update(source=source)
+    return files
 
 
 def copies_of(message: int) -> list[Attachment]:
     """Return unsaved copies of a message's files, for a message that replaces it."""
     copies = [copy(row) for row in sent_with(message)]
     for row in copies:
-        row.pk, row.message = None, None
+        row.pk = None
+        row.message = None
         row._state.adding = True
     return copies
 
@@ -102,9 +102,9 @@ def ids_of(user: User, message: int | None) -> list[int]:
 
 def parse_ids(text: object) -> list[int]:
     """Return the ids in a form's field, such as "12,13"; other text is ignored."""
-    most = configured.MESSAGE_FILES.value + 1
-    parts = text.split(",")[:most] if isinstance(text, str) else []
-    return [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 19]
+    max_ids = configured.MESSAGE_FILES.value + 1
+    texts = text.split(",")[:max_ids] if isinstance(text, str) else []
+    return [pk for id_text in texts if (pk := parse_id(id_text)) is not None]
 
 
 def refs_of(files: Iterable[Attachment]) -> list[dict[str, Any]]:
@@ -130,11 +130,12 @@ def names_of(files: Iterable[Attachment]) -> str:
 
 def hide(removal: ChatSession, messages: Collection[int]) -> None:
     """Move the documents of deleted messages, so that no search finds them any more."""
-    doomed = Attachment.objects.filter(message__in=messages)
-    documents = set(doomed.exclude(document=None).values_list("document_id", flat=True))
+    hidden = Attachment.objects.filter(message__in=messages).exclude(document=None)
+    documents = set(hidden.values_list("document_id", flat=True))
     if documents:
-        others = Attachment.objects.exclude(message__in=messages)
-        used = set(others.filter(document__in=documents).values_list("document_id", flat=True))
+        visible = Attachment.objects.filter(document__in=documents)
+        visible = visible.exclude(message__in=messages)
+        used = set(visible.values_list("document_id", flat=True))
         reading.move_documents(removal, documents - used)
 
 

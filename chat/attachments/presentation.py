@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.catalog.file_context import WHOLE_TOKENS, estimate_tokens
+from agents.catalog.attachments.file_context import WHOLE_TOKENS, estimate_tokens
+from agents.db.sentences import translate
 from agents.engine.attachments import format_size
-from agents.files.serving import INLINE_TYPES
+from agents.knowledge.files.serving import INLINE_TYPES
 from agents.models import Document
-from agents.runs.engine_messages import translate
 from chat.models import Attachment
 
 MAX_THUMBNAIL_HEIGHT = 200
@@ -43,8 +43,9 @@ class FileView:
         document = self.row.document
         is_read = document is not None and document.indexed_at is not None
         is_recording = self.row.kind in {"audio", "video"}
-        is_there = is_read and is_recording
-        return reverse("library:transcript", args=[self.row.document_id]) if is_there else ""
+        if not is_read or not is_recording:
+            return ""
+        return reverse("library:transcript", args=[self.row.document_id])
 
     @property
     def thumbnail(self) -> str:
@@ -52,7 +53,8 @@ class FileView:
 
     @property
     def thumbnail_size(self) -> tuple[int, int] | None:
-        width, height = self.row.width, self.row.height
+        width = self.row.width
+        height = self.row.height
         if not width or not height:
             return None
         scale = min(1, MAX_THUMBNAIL_HEIGHT / height)
@@ -83,7 +85,9 @@ class FileView:
         if document is None:
             return ""
         if document.is_pending:
-            return self._progress_text(document)
+            if self.progress is None:
+                return _("Reading…")
+            return _("Reading… %(percent)d %%") % {"percent": self.progress}
         if document.status != Document.Status.READY:
             return translate(document.problem) or _("This file can't be read.")
         if self.row.is_image:
@@ -134,12 +138,13 @@ class FileView:
     @property
     def reason(self) -> str:
         """Return the size that the choice depends on, and what it means."""
-        about = {"tokens": f"{self.tokens:,}", "most": f"{WHOLE_TOKENS:,}"}
         if self.row.document is not None and self.row.document.sent_as:
-            return _("About %(tokens)s tokens. Chosen by hand.") % about
-        if self.tokens <= WHOLE_TOKENS:
-            return _("About %(tokens)s tokens. Up to %(most)s are sent whole.") % about
-        return _("About %(tokens)s tokens. More than %(most)s are searched.") % about
+            sentence = _("About %(tokens)s tokens. Chosen by hand.")
+        elif self.tokens <= WHOLE_TOKENS:
+            sentence = _("About %(tokens)s tokens. Up to %(most)s are sent whole.")
+        else:
+            sentence = _("About %(tokens)s tokens. More than %(most)s are searched.")
+        return sentence % {"tokens": f"{self.tokens:,}", "most": f"{WHOLE_TOKENS:,}"}
 
     @cached_property
     def tokens(self) -> int:
@@ -150,17 +155,8 @@ class FileView:
         total = document.parts.aggregate(sum=Sum(Length("text")))["sum"] or 0
         return estimate_tokens(total, document.language)
 
-    def _progress_text(self, document: Document) -> str:
-        if self.progress is None:
-            return _("Reading…")
-        return _("Reading… %(percent)d %%") % {"percent": self.progress}
-
-    def _choice(self) -> dict[str, str]:
-        if not self.can_choose:
-            return {}
-        return {"sentAs": self.sent_as, "reason": self.reason}
-
     def to_json(self) -> dict[str, Any]:
+        choice = {"sentAs": self.sent_as, "reason": self.reason} if self.can_choose else {}
         return {
             "id": self.row.pk,
             "name": self.row.name,
@@ -172,5 +168,5 @@ class FileView:
             "state": self.state,
             "note": self.note,
             "progress": self.progress,
-            **self._choice(),
+            **choice,
         }

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents.catalog import file_tables
+from agents.catalog.attachments import file_tables
 from agents.knowledge import ingestion
 from agents.models import Collection as DocumentCollection
 from agents.models import Document
@@ -20,7 +19,10 @@ from chat.models import Attachment, ChatSession
 
 def start(attachment: Attachment, *, is_private: bool = False) -> None:
     """Have the file's text read; a private file is read on this server only."""
-    drafts = _drafts(attachment.user)
+    drafts, _is_new = DocumentCollection.objects.get_or_create(
+        {"name": _("Unsent files"), "owner": attachment.user},
+        topic=f"drafts.{attachment.user_id}",
+    )
     # A number before the name, because two files can have the same one.
     name = f"{attachment.pk}/{attachment.name}"
     attachment.document = ingestion.add_file(
@@ -56,19 +58,10 @@ PENDING = (Document.Status.QUEUED, Document.Status.READING, Document.Status.INDE
 
 
 def chat_collection(session: ChatSession) -> DocumentCollection:
-    about = {"name": session.title[:80], "owner": session.user}
-    found, _is_new = DocumentCollection.objects.get_or_create(
-        topic=session.topic, defaults=about
+    collection, _is_new = DocumentCollection.objects.get_or_create(
+        {"name": session.title[:80], "owner": session.user}, topic=session.topic
     )
-    return found
-
-
-def _drafts(user: User) -> DocumentCollection:
-    about = {"name": _("Unsent files"), "owner": user}
-    found, _is_new = DocumentCollection.objects.get_or_create(
-        topic=f"drafts.{user.pk}", defaults=about
-    )
-    return found
+    return collection
 
 
 def forget_attachment(instance: Attachment, **_signal: Any) -> None:

@@ -11,13 +11,13 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import budgets, file_types
+from agents import file_types
+from agents.db.installation import configured
 from agents.db.sanitize import sanitize_text
 from agents.engine.tool import IMAGE_TYPES
-from agents.files import FileRefused, images, store
-from agents.files.images import ScaledImage
-from agents.files.store import StagedFile
-from agents.installation import configured
+from agents.knowledge.files import FileRefused, images, store
+from agents.knowledge.files.images import ScaledImage
+from agents.metering import budgets
 from chat.models import Attachment
 
 from . import reading
@@ -29,13 +29,18 @@ MAX_PER_MINUTE = 60
 MAX_NAME_CHARS = 200
 UNSENT_DAYS = 7
 TABLE_TYPES = {
-    *("text/csv", "text/tab-separated-values", file_types.XLSX),
+    "text/csv",
+    "text/tab-separated-values",
+    file_types.XLSX,
     "application/vnd.oasis.opendocument.spreadsheet",
 }
 # Nothing in these can be read without unpacking or running it.
 UNREADABLE_TYPES = {
-    *(file_types.OTHER, file_types.SQLITE, file_types.PROGRAM),
-    *(file_types.BMP, file_types.TIFF),
+    file_types.OTHER,
+    file_types.SQLITE,
+    file_types.PROGRAM,
+    file_types.BMP,
+    file_types.TIFF,
     *file_types.ARCHIVE_TYPES,
 }
 
@@ -53,13 +58,36 @@ def receive(
     is for agents that mask personal data: recordings aren't sent to other services.
     """
     name = clean_name(upload.name or "")
-    _check_limits(user)
+    unsent = Attachment.objects.unsent_by(user)
+    if unsent.count() >= MAX_UNSENT:
+        # The oldest make room: they belong to an abandoned composer.
+        for old in unsent.order_by("pk")[:1]:
+            old.delete()
+    if budgets.count_last_minute(Attachment.objects.filter(user=user)) >= MAX_PER_MINUTE:
+        raise FileRefused(
+            _("You've uploaded %(most)d files in the last minute. Wait a moment.")
+            % {"most": MAX_PER_MINUTE}
+        )
     max_bytes = configured.ATTACHMENT_MB.value * 1_000_000
     with store.stage(upload, name=name, max_bytes=max_bytes) as staged:
         mime_type = file_types.refine(staged.mime_type, name)
         kind = _kind(mime_type, name)
-        with _scaled(user, staged, kind, name) as scaled, transaction.atomic():
-            attachment = _save(user, staged, scaled, name=name, mime_type=mime_type, kind=kind)
+        is_image = kind == Kind.IMAGE
+        scaling: AbstractContextManager[ScaledImage | None] = (
+            images.scale(staged, name, owner=user.pk) if is_image else nullcontext()
+        )
+        with scaling as scaled, transaction.atomic():
+            attachment = Attachment(user=user, name=name, mime_type=mime_type, kind=kind)
+            if scaled is None:
+                attachment.file = store.commit(staged, owner=user)
+                attachment.save()
+            else:
+                attachment.file = store.commit(scaled.staged, owner=user)
+                attachment.mime_type = scaled.staged.mime_type
+                attachment.width = scaled.width
+                attachment.height = scaled.height
+                attachment.save()
+                images.save_thumbnail(attachment.file, scaled.thumbnail)
             if scaled is None or reads_images:
                 reading.start(attachment, is_private=is_private)
     return attachment
@@ -68,10 +96,12 @@ def receive(
 def remove(user: User, pk: int) -> bool:
     """Remove a file that wasn't sent; return whether there was one."""
     with transaction.atomic():
-        found = Attachment.objects.unsent_by(user).select_for_update().filter(pk=pk).first()
-        if found is None:
+        attachment = (
+            Attachment.objects.unsent_by(user).select_for_update().filter(pk=pk).first()
+        )
+        if attachment is None:
             return False
-        found.delete()
+        attachment.delete()
     return True
 
 
@@ -84,19 +114,6 @@ def clean_name(name: str) -> str:
     return (
         plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 21] + "…" + ending
     )
-
-
-def _check_limits(user: User) -> None:
-    unsent = Attachment.objects.unsent_by(user)
-    if unsent.count() >= MAX_UNSENT:
-        # The oldest make room: they belong to an abandoned composer.
-        for old in unsent.order_by("pk")[:1]:
-            old.delete()
-    if budgets.count_last_minute(Attachment.objects.filter(user=user)) >= MAX_PER_MINUTE:
-        raise FileRefused(
-            _("You've uploaded %(most)d files in the last minute. Wait a moment.")
-            % {"most": MAX_PER_MINUTE}
-        )
 
 
 def _kind(mime_type: str, name: str) -> str:
@@ -116,29 +133,8 @@ def _kind(mime_type: str, name: str) -> str:
     return main_type if main_type in {Kind.AUDIO, Kind.VIDEO} else Kind.DOCUMENT
 
 
-def _scaled(
-    user: User, staged: StagedFile, kind: str, name: str
-) -> AbstractContextManager[ScaledImage | None]:
-    if kind != Kind.IMAGE:
-        return nullcontext()
-    return images.scale(staged, name, owner=user.pk)
-
-
-def _save(
-    user: User, staged: StagedFile, scaled: ScaledImage | None, **about: Any
-) -> Attachment:
-    if scaled is not None:
-        about |= {"width": scaled.width, "height": scaled.height}
-        about["mime_type"] = scaled.staged.mime_type
-    file = store.commit(scaled.staged if scaled else staged, owner=user)
-    attachment = Attachment.objects.create(user=user, file=file, **about)
-    if scaled is not None:
-        images.save_thumbnail(file, scaled.thumbnail)
-    return attachment
-
-
 def delete_unsent() -> None:
     """Delete files that were uploaded a week ago and never sent."""
-    before = timezone.now() - timedelta(days=UNSENT_DAYS)
-    for old in Attachment.objects.filter(message=None, created_at__lt=before).iterator():
+    oldest = timezone.now() - timedelta(days=UNSENT_DAYS)
+    for old in Attachment.objects.filter(message=None, created_at__lt=oldest).iterator():
         old.delete()

@@ -1,18 +1,20 @@
 """HTML of the chat page, one element at a time."""
 
 from .elements import (
-    MessageView,
     SessionChrome,
     render_composer,
     render_deleted,
     render_earlier_link,
     render_edit_problem,
-    render_fork,
     render_markdown,
-    render_message,
-    render_new_message,
     render_notice,
     render_people,
+)
+from .messages import (
+    MessageView,
+    render_fork,
+    render_message,
+    render_new_message,
     render_question,
     render_removed,
 )

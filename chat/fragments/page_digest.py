@@ -8,9 +8,11 @@ digest is rendered again.
 from collections.abc import Iterable
 from datetime import datetime
 
+from agents.db.sanitize import parse_id
 from chat.sessions.branches import Fork
 
-FNV_OFFSET, FNV_PRIME = 2_166_136_261, 16_777_619
+FNV_OFFSET = 2_166_136_261
+FNV_PRIME = 16_777_619
 
 Shown = tuple[int, Fork | None, datetime | None]
 
@@ -18,7 +20,12 @@ Shown = tuple[int, Fork | None, datetime | None]
 def digest(messages: Iterable[Shown]) -> str:
     """Return the first id and a hash of all, or nothing for an empty page."""
     lines = [f"{pk}|{fork or ''}|{edit_mark(edited)}" for pk, fork, edited in messages]
-    return f"{lines[0].partition('|')[0]}.{_fnv1a(','.join(lines)):x}" if lines else ""
+    if not lines:
+        return ""
+    fnv1a = FNV_OFFSET
+    for byte in ",".join(lines).encode():
+        fnv1a = ((fnv1a ^ byte) * FNV_PRIME) & 0xFFFFFFFF
+    return f"{lines[0].partition('|')[0]}.{fnv1a:x}"
 
 
 def edit_mark(edited: datetime | None) -> str:
@@ -28,12 +35,4 @@ def edit_mark(edited: datetime | None) -> str:
 
 def first_message(digest_text: str) -> int:
     """Return the id of the first message on a page."""
-    first = digest_text.partition(".")[0]
-    return int(first) if first.isascii() and first.isdigit() and len(first) < 19 else 0
-
-
-def _fnv1a(text: str) -> int:
-    value = FNV_OFFSET
-    for byte in text.encode():
-        value = ((value ^ byte) * FNV_PRIME) & 0xFFFFFFFF
-    return value
+    return parse_id(digest_text.partition(".")[0]) or 0

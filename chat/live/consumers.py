@@ -24,8 +24,7 @@ from agents.engine.resilience import TokenBucket
 from agents.models import Run
 from agents.models.types import LazyText
 from agents.runs import close_codes, disconnections
-from agents.web import first_frames
-from agents.web.consumers import EventDicts
+from agents.web.consumers import EventDicts, first_frames
 from agents.web.presentation.live_run import LiveRunView
 from chat import attachments, fragments, messages
 from chat.errors import ClientIdConflict, MessageRejected

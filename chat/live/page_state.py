@@ -64,16 +64,16 @@ class Conversation:
         self.live_views: dict[int, LiveRunView] = {}
         self.chrome = fragments.SessionChrome(user)
 
-    def take(self, other: "Conversation") -> None:
+    def take(self, source: "Conversation") -> None:
         """Copy another page's state, and continue from there."""
-        self.last = other.last
-        self.is_discussed = other.is_discussed
-        self.first = other.first
-        self.path = [*other.path]
-        self.forks = other.forks
-        self.messages_of = {**other.messages_of}
-        self.live_views = deepcopy(other.live_views)
-        self.chrome = copy(other.chrome)
+        self.last = source.last
+        self.is_discussed = source.is_discussed
+        self.first = source.first
+        self.path = [*source.path]
+        self.forks = source.forks
+        self.messages_of = {**source.messages_of}
+        self.live_views = deepcopy(source.live_views)
+        self.chrome = copy(source.chrome)
 
     async def catch_up(self, was_away: bool, preferences: Preferences) -> list[str]:
         """Return frames that update the page.
@@ -143,8 +143,9 @@ class Conversation:
         return [run for run, message in _corrected_runs(self.session.pk) if message in on_path]
 
     def _recent_comments(self) -> list[tuple[int, int]]:
-        on_path, found = set(self.path), _recent_comments(self.session.pk)
-        return [(run, step) for run, step, message in found if message in on_path]
+        on_path = set(self.path)
+        comments = _recent_comments(self.session.pk)
+        return [(run, step) for run, step, message in comments if message in on_path]
 
     def _correction_frames(self, run_ids: Iterable[int]) -> str:
         """Return frames for corrections made while the page was away, regardless of age."""
@@ -159,36 +160,37 @@ class Conversation:
         frames = self.path_frames(new_run)
         return frames + self.chrome.changes(self.session) if frames else ""
 
-    def path_frames(self, new_run: int | None = None, sent: Message | None = None) -> str:
+    def path_frames(
+        self, new_run: int | None = None, sent_message: Message | None = None
+    ) -> str:
         """Return frames that bring the page to the path its user sees now."""
         tree, path = self._read_tree()
         frames = []
         if path[: len(self.path)] != self.path:
-            frames.append(self._leave(path))
+            shared = sum(ours == theirs for ours, theirs in zip(self.path, path, strict=False))
+            gone = self.path[shared:]
+            stays = self.path[:shared]
+            self.hidden_runs.clear()
+            if not stays or stays[-1] < self.first:  # the fork is above the page
+                frames.append(self._clear())
+            else:
+                self.path = stays
+                self.last = stays[-1]
+                for run in [
+                    run for run in self.live_views if self.messages_of.get(run) in gone
+                ]:
+                    del self.live_views[run]
+                frames += map(fragments.render_removed, gone)
         former_forks = self.forks
         self.forks = branches.forks(tree, path)
         for pk in self.path:
             fork = self.forks.get(pk)
             if fork != former_forks.get(pk):
-                frames.append(fragments.render_fork(self.session, pk, fork))
-        missed = MissedMessages(self, path, new_run, sent)
+                frames.append(fragments.render_fork(self.session.pk, pk, fork))
+        missed = MissedMessages(self, path, new_run, sent_message)
         while missed.read_batch():
             pass
         return "".join([*frames, *missed.frames()])
-
-    def _leave(self, path: list[int]) -> str:
-        """Return frames that remove what isn't on this path; all of it if the fork is above."""
-        shared = sum(ours == theirs for ours, theirs in zip(self.path, path, strict=False))
-        gone = self.path[shared:]
-        stays = self.path[:shared]
-        self.hidden_runs.clear()
-        if not stays or stays[-1] < self.first:
-            return self._clear()
-        self.path = stays
-        self.last = stays[-1]
-        for run in [run for run in self.live_views if self.messages_of.get(run) in gone]:
-            del self.live_views[run]
-        return "".join(fragments.render_removed(pk) for pk in gone)
 
     def corrected_frames(self, pk: int) -> str:
         """Return the question again, after its text was corrected."""
@@ -202,7 +204,7 @@ class Conversation:
 
     def at_once(self, message: Message) -> str:
         """Return frames for a message sent here, without waiting for its notification."""
-        before = self.last, self.path, self.forks
+        state_before = (self.last, self.path, self.forks)
         try:
             run = _answering_run(message)
             frames = self.path_frames(run.pk, message)
@@ -214,7 +216,7 @@ class Conversation:
             if message.run_id is not None:
                 self.live_views.pop(message.run_id, None)
             self.chrome = fragments.SessionChrome(self.user)
-            self.last, self.path, self.forks = before
+            self.last, self.path, self.forks = state_before
             return ""
         return frames
 
@@ -256,12 +258,12 @@ class MissedMessages:
         conversation: Conversation,
         path: list[int],
         new_run: int | None = None,
-        sent: Message | None = None,
+        sent_message: Message | None = None,
     ) -> None:
         self.conversation = conversation
         self.path = path
         self.new_run = new_run
-        self.sent = sent  # read already
+        self.sent_message = sent_message  # read already
         self.waiting = [pk for pk in path if pk > conversation.last]
         self.bytes_left = MAX_HTML_BYTES
         self.rendered: list[tuple[int, str]] = []  # newest first
@@ -272,8 +274,8 @@ class MissedMessages:
         batch = self.waiting[-BATCH_SIZE:]
         del self.waiting[-BATCH_SIZE:]
         messages: Iterable[Message] = ()
-        if self.sent is not None and batch == [self.sent.pk]:
-            messages = [self.sent]
+        if self.sent_message is not None and batch == [self.sent_message.pk]:
+            messages = [self.sent_message]
         elif batch:
             messages = _messages(*batch, *[0] * (BATCH_SIZE - len(batch)))
         for message in messages:

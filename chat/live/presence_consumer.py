@@ -40,7 +40,7 @@ class PresenceConsumer(LiveConsumer):
             await asyncio.sleep(presence.HEARTBEAT_SECONDS)
             await self._announce()
 
-    async def _announce(self, is_new: bool = False) -> None:
+    async def _announce(self, *, is_new: bool = False) -> None:
         user = self.scope["user"]
         person = {"tab": self.tab, "user": user.pk, "name": display_name(user)}
         await pubsub.publish(self.topic, "presence.here", is_new=is_new, **person)
@@ -66,7 +66,7 @@ class PresenceConsumer(LiveConsumer):
     }
 
     async def _show_people(self, people: tuple[Person, ...]) -> None:
-        others = tuple(person for person in people if person.pk != self.scope["user"].pk)
-        if others != self.shown_people:
-            self.shown_people = others
-            await self.show(fragments.render_people, others)
+        visitors = tuple(person for person in people if person.pk != self.scope["user"].pk)
+        if visitors != self.shown_people:
+            self.shown_people = visitors
+            await self.show(fragments.render_people, visitors)

@@ -39,22 +39,20 @@ async def announce(run: Run) -> None:
     news = await database.run(_news, run)
     if news is None:
         return
-    for person in news.people:
-        await pubsub.publish(pubsub.person_topic(person), "run.news", **news.entry)
-    for person in news.others:
-        await pubsub.publish(pubsub.person_topic(person), "chats.changed")
+    for user in news.notified_users:
+        await pubsub.publish(pubsub.person_topic(user), "run.news", **news.entry)
+    for user in news.list_users:
+        await pubsub.publish(pubsub.person_topic(user), "chats.changed")
     if news.unnamed is not None:
         titles.name_chat(news.unnamed)
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What happened, whom to notify, whose lists show it, and a chat without a title."""
-
-    entry: dict[str, Any]
-    people: set[int]
-    others: set[int]
-    unnamed: titles.Unnamed | None
+    entry: dict[str, Any]  # what happened
+    notified_users: set[int]
+    list_users: set[int]  # whose lists of chats change
+    unnamed: titles.Unnamed | None  # a chat without a title
 
 
 def _news(changed_run: Run) -> _News | None:
@@ -67,12 +65,12 @@ def _news(changed_run: Run) -> _News | None:
         return None
     chat = message.session
     run = message.run
-    others = dict(chat.members.values_list("user", "may_write")) if chat.is_shared else {}
-    members = {chat.user_id, *others}
-    readers = {user for user, may_write in others.items() if not may_write}
-    concerned = members - readers if run.is_waiting else members & {run.user_id}
+    rights = dict(chat.members.values_list("user", "may_write")) if chat.is_shared else {}
+    users = {chat.user_id, *rights}
+    readers = {user for user, may_write in rights.items() if not may_write}
+    notified_users = users - readers if run.is_waiting else users & {run.user_id}
     unnamed = titles.find_unnamed(changed_run) if titles.is_unnamed(chat) else None
-    return _News(_entry(message, run), concerned, members - concerned, unnamed)
+    return _News(_entry(message, run), notified_users, users - notified_users, unnamed)
 
 
 @compiled_query

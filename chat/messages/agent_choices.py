@@ -9,12 +9,13 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from agents.catalog import model_choices, model_setups, sample_questions
-from agents.catalog.model_choices import ModelChoice
-from agents.console import tool_settings
+from agents.catalog.language_models import model_choices, model_setups
+from agents.catalog.language_models.model_choices import ModelChoice
+from agents.catalog.samples import sample_questions
+from agents.console.tool_admin import tool_settings
+from agents.db.sentences import translate
 from agents.models import Agent, AgentTool, LanguageModel, ToolRegistration
 from agents.models.types import LazyText
-from agents.runs.engine_messages import translate
 from agents.web.presentation import model_label
 from chat.models import ChatSession, Message
 
@@ -80,27 +81,50 @@ def list_agents(user: User, models: Sequence[LanguageModel] | None = None) -> li
     usable = Agent.objects.usable_by(user).filter(enabled=True).order_by("-is_default", "pk")
     agents = list(usable)
     models = model_setups.model_rows() if models is None else models
-    used, relations = _last_used(user), _Relations(user, agents)
-    in_order = sorted(agents, key=lambda agent: used.get(agent.pk, len(used)))
-    return [_choice(agent, relations, models, agent is agents[0]) for agent in in_order]
+    relations = _Relations(user, agents)
+    messages = Message.objects.filter(author=user, run__isnull=False).order_by("-pk")
+    recent_agents = messages.values_list("run__agent", flat=True)[:RECENT_MESSAGES]
+    ranks = {agent: rank for rank, agent in enumerate(dict.fromkeys(recent_agents))}
+    in_order = sorted(agents, key=lambda agent: ranks.get(agent.pk, len(ranks)))
+    default = model_setups.default_model(models)
+    choices = []
+    for agent in in_order:
+        name = agent.model or default.model
+        model_row = model_setups.model_row(name, models) if agent.model else None
+        tools = relations.tools(agent.pk)
+        handoffs = [name for _pk, name in relations.targets[agent.pk]]
+        examples = sample_questions.for_agent(agent, relations.all_tools(agent.pk))
+        choices.append(
+            AgentChoice(
+                name=agent.name,
+                description=agent.description,
+                icon=agent.icon or _automatic_icon(agent, tools, has_handoffs=bool(handoffs)),
+                tools=tuple(tools),
+                agents=tuple(handoffs),
+                needs_approval=relations.needs_approval(agent),
+                examples=tuple(examples),
+                model=model_choices.describe(name, models),
+                label=model_label(model_row.label if model_row else name),
+                source=_("set for this agent") if agent.model else translate(default.source),
+                is_demo=name == model_setups.DEMO,
+                promise=PRIVACY_NOTES.get(agent.personal_data, ""),
+                allows_model=agent.allows_model_choice,
+                allows_parameters=agent.allows_parameter_choice,
+                is_default=agent is agents[0],
+            )
+        )
+    return choices
 
 
 def selected(choices: list[AgentChoice], chat: ChatSession | None = None) -> str:
     """Return the agent that answers next: the last one used here, or the default."""
     names = [choice.name for choice in choices]
     if chat is not None:
-        own = chat.messages.filter(is_mention=False)
-        recent = own.filter(run__agent_name__in=names).order_by("-pk")
-        if last := recent.values_list("run__agent_name", flat=True).first():
-            return last
+        messages = chat.messages.filter(is_mention=False, run__agent_name__in=names)
+        newest = messages.order_by("-pk").values_list("run__agent_name", flat=True).first()
+        if newest:
+            return newest
     return next((choice.name for choice in choices if choice.is_default), "")
-
-
-def _last_used(user: User) -> dict[int, int]:
-    """Return the agents of the user's latest messages, with their rank."""
-    recent = Message.objects.filter(author=user, run__isnull=False).order_by("-pk")
-    agents = recent.values_list("run__agent", flat=True)[:RECENT_MESSAGES]
-    return {agent: rank for rank, agent in enumerate(dict.fromkeys(agents)) if agent}
 
 
 class _Relations:
@@ -108,7 +132,7 @@ class _Relations:
 
     def __init__(self, user: User, agents: Sequence[Agent]) -> None:
         self.links: Mapping[int, list[AgentTool]] = defaultdict(list)
-        self.others: Mapping[int, list[tuple[int, str]]] = defaultdict(list)
+        self.targets: Mapping[int, list[tuple[int, str]]] = defaultdict(list)  # of handoffs
         closed = ToolRegistration.objects.closed_to(user.pk).values("pk")
         links = AgentTool.objects.filter(tool__enabled=True).exclude(tool__in=closed)
         rows = links.select_related("tool__server", "tool__connection")
@@ -117,16 +141,16 @@ class _Relations:
         names = {agent.pk: agent.name for agent in agents}
         handoffs: Any = Agent.handoffs.through.objects.filter(to_agent__in=names)
         pairs = handoffs.values_list("from_agent", "to_agent")
-        for agent, other in sorted(pairs, key=lambda pair: names[pair[1]]):
-            self.others[agent].append((other, names[other]))
+        for agent, target in sorted(pairs, key=lambda pair: names[pair[1]]):
+            self.targets[agent].append((target, names[target]))
 
     def tools(self, agent: int) -> list[str]:
         return [link.tool.name for link in self.links[agent]]
 
     def all_tools(self, agent: int) -> set[str]:
         """Return its tools, and those of the agents it can hand off to."""
-        others = (self.tools(other) for other, _name in self.others[agent])
-        return {*self.tools(agent), *(tool for tools in others for tool in tools)}
+        agents = [agent, *(target for target, _name in self.targets[agent])]
+        return {tool for pk in agents for tool in self.tools(pk)}
 
     def needs_approval(self, agent: Agent) -> bool:
         links = self.links[agent.pk]
@@ -137,39 +161,7 @@ class _Relations:
         return any(tool_settings.requires_approval(link.configured_tool()) for link in links)
 
 
-def _choice(
-    agent: Agent, relations: _Relations, models: Sequence[LanguageModel], is_default: bool
-) -> AgentChoice:
-    default = model_setups.default_model(models)
-    name = agent.model or default.model
-    tools = relations.tools(agent.pk)
-    others = [name for _pk, name in relations.others[agent.pk]]
-    examples = sample_questions.for_agent(agent, relations.all_tools(agent.pk))
-    return AgentChoice(
-        name=agent.name,
-        description=agent.description,
-        icon=agent.icon or _automatic_icon(agent, tools, others),
-        tools=tuple(tools),
-        agents=tuple(others),
-        needs_approval=relations.needs_approval(agent),
-        examples=tuple(examples),
-        model=model_choices.describe(name, models),
-        label=model_label(_label(name, models) if agent.model else name),
-        source=_("set for this agent") if agent.model else translate(default.source),
-        is_demo=name == model_setups.DEMO,
-        promise=PRIVACY_NOTES.get(agent.personal_data, ""),
-        allows_model=agent.allows_model_choice,
-        allows_parameters=agent.allows_parameter_choice,
-        is_default=is_default,
-    )
-
-
-def _label(name: str, models: Sequence[LanguageModel]) -> str:
-    row = model_setups.model_row(name, models)
-    return row.label if row else name
-
-
-def _automatic_icon(agent: Agent, tools: list[str], others: list[str]) -> str:
+def _automatic_icon(agent: Agent, tools: list[str], *, has_handoffs: bool) -> str:
     """Return an icon by what the agent does."""
     if agent.mode == Agent.Mode.PLAN:
         return Agent.Icon.PLAN
@@ -179,7 +171,7 @@ def _automatic_icon(agent: Agent, tools: list[str], others: list[str]) -> str:
         return Agent.Icon.SHIELD
     if agent.output_schema is not None:
         return Agent.Icon.TABLE
-    if others:
+    if has_handoffs:
         return Agent.Icon.PEOPLE
     main = [tool for tool in tools if tool not in SUPPORTING_TOOLS]
     return ICON_OF_TOOL.get(main[0], FALLBACK_ICON) if len(main) == 1 else FALLBACK_ICON

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from agents.access.requests import UserRequest
 from agents.knowledge import ingestion
-from agents.media.transcript import without_times
+from agents.knowledge.media.transcript import without_times
 from agents.models import Document
 from chat.attachments.presentation import FileView
 from chat.models import Attachment

@@ -75,7 +75,14 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
     try:
         with transaction.atomic():
             agent = run_factory.select_agent(message.agent_name, message.author)
-            path = _path_for(message)
+            # It continues the branch that its sender saw, or sees now if that one is gone.
+            tree = branches.read(message.session_id)
+            parent = message.parent_id
+            if parent is None or parent not in tree:
+                parent = branches.visible_leaf(tree, message.session_id, message.author_id)
+            message.parent_id = tree.newest_leaf(parent)
+            branches.keep_readers(message.session, tree, message.parent_id)
+            path = tree.path(message.parent_id)
             options = RunOptions.load(message.options)
             files = attachments.sent_with(message.pk) if message.has_files else []
             question = message.text or attachments.names_of(files)
@@ -91,16 +98,3 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
     except Exception:  # others must not wait for a failure
         logger.exception("Can't start a run for message %s.", message.pk)
         return None
-
-
-def _path_for(message: Message) -> list[int]:
-    """Return the path that a queued message continues: the sender's branch when it was sent.
-
-    If that branch is gone, it is the one they see now.
-    """
-    tree = branches.read(message.session_id)
-    if message.parent_id is None or message.parent_id not in tree:
-        message.parent_id = branches.visible_leaf(tree, message.session_id, message.author_id)
-    message.parent_id = tree.newest_leaf(message.parent_id)
-    branches.keep_readers(message.session, tree, message.parent_id)
-    return tree.path(message.parent_id)

@@ -21,15 +21,14 @@ def screen(messages: list[Message], guardrails: Guardrails | None) -> list[Messa
     if guardrails is None:
         return messages
     without_limits = guardrails.without_length_limits()
-    return [_screen(message, without_limits) for message in messages]
-
-
-def _screen(message: Message, guardrails: Guardrails) -> Message:
-    if message["role"] not in {"user", "assistant"} or not message["content"]:
-        return message
-    is_question = message["role"] == "user"
-    inspected = guardrails.inspect(message["content"], "input" if is_question else "output")
-    if inspected.is_blocked:
-        left_out = QUESTION_LEFT_OUT if is_question else ANSWER_LEFT_OUT
-        return {**message, "content": left_out}
-    return {**message, "content": inspected.text}
+    screened: list[Message] = []
+    for message in messages:
+        content = message["content"]
+        if message["role"] in {"user", "assistant"} and content:
+            is_question = message["role"] == "user"
+            inspected = without_limits.inspect(content, "input" if is_question else "output")
+            content = inspected.text
+            if inspected.is_blocked:
+                content = QUESTION_LEFT_OUT if is_question else ANSWER_LEFT_OUT
+        screened.append({**message, "content": content})
+    return screened

@@ -9,15 +9,16 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from agents import budgets
 from agents.access.requests import UserRequest
-from agents.budgets import BudgetState
-from agents.budgets.refusals import scope_phrase
-from agents.budgets.windows import window_start
+from agents.metering import budgets
+from agents.metering.budgets import BudgetState
+from agents.metering.budgets.refusals import scope_phrase
+from agents.metering.budgets.windows import window_start
 from agents.models import Agent, Quota
-from agents.web.presentation.dates import datetime_text, time_text
+from agents.web.presentation.formats.dates import datetime_text, time_text
 
-WARNING, FULL = 80, 100  # percent
+WARNING = 80  # percent
+FULL = 100
 Window = Quota.Window
 
 
@@ -38,7 +39,7 @@ class LimitNote:
     @property
     def sentence(self) -> str:
         limit = self.state.limit
-        about = {
+        values = {
             "share": f"{min(self.percent, FULL)}%",
             "limit": budgets.format_amount(limit.measure, limit.amount or 0),
             "per": budgets.format_limit(limit.measure, limit.amount or 0, limit.window),
@@ -46,13 +47,13 @@ class LimitNote:
             "when": self.resets,
         }
         if limit.kind != "user":
-            return SHARED_SENTENCES[self.is_used_up]() % about
-        return SENTENCES[limit.window, self.is_used_up]() % about
+            return SHARED_SENTENCES[self.is_used_up]() % values
+        return SENTENCES[limit.window, self.is_used_up]() % values
 
     @property
     def resets(self) -> str:
-        at, is_day = self.state.resets_at, self.state.limit.window == Window.DAY
-        return time_text(at) if is_day else datetime_text(at)
+        is_day = self.state.limit.window == Window.DAY
+        return (time_text if is_day else datetime_text)(self.state.resets_at)
 
     @property
     def notice(self) -> str:

@@ -43,7 +43,10 @@ def parse(text: str, user: User) -> Mention | None:
     for end in range(min(len(body), MAX_NAME_CHARS), 0, -1):
         name = names.get(fold(body[:end]))
         if name is not None and not NAME_CHARACTER.match(body, end):
-            return _mention(name, body[end:])
+            question = body[end:].lstrip(SEPARATORS)
+            if not question.strip():
+                raise MessageRejected(_("Enter a question after @%(name)s.") % {"name": name})
+            return Mention(agent=name, text=question)
     if (unknown := UNKNOWN_NAME.match(body)) is not None:
         raise MessageRejected(
             _(
@@ -53,13 +56,6 @@ def parse(text: str, user: User) -> Mention | None:
             % {"name": unknown[1][:MAX_NAME_CHARS]}
         )
     return None
-
-
-def _mention(name: str, rest: str) -> Mention:
-    question = rest.lstrip(SEPARATORS)
-    if not question.strip():
-        raise MessageRejected(_("Enter a question after @%(name)s.") % {"name": name})
-    return Mention(agent=name, text=question)
 
 
 def is_mention(message: int | None) -> bool:

@@ -12,11 +12,11 @@ from agents import runs
 from agents.access import masking
 from agents.catalog import agent_factory
 from agents.db import database, errors
-from agents.models import Agent, Run
+from agents.models import Run
 from agents.runs import pubsub
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from chat.sessions import branches, message_deletion, rights, session_state
+from chat.sessions import branches, message_deletion
 
 from . import dispatching, run_factory, submission
 from .run_options import RunOptions
@@ -82,7 +82,11 @@ async def regenerate(
     agent = agent or await database.run(_agent_of, original, user)
     text = f" {original.text}"  # as it is: an @ in it was read when it was sent
     return await submission.submit(
-        *(session, user, text, client_id, agent),
+        session,
+        user,
+        text,
+        client_id,
+        agent,
         options=options,
         page=page,
         instead_of=original.pk,
@@ -155,63 +159,48 @@ def _agent_of(message: Message, user: User) -> str:
 def _options_for(message: Message, user: User, agent: str, model: str) -> dict[str, Any] | None:
     """Return the options to answer a message again with; None are the chat's."""
     if model:
-        _check_choice(run_factory.select_agent(agent or _agent_of(message, user), user))
+        answering = run_factory.select_agent(agent or _agent_of(message, user), user)
+        if not answering.allows_model_choice:
+            raise MessageRejected(
+                _("%(agent)s doesn't allow another model. Choose another agent.")
+                % {"agent": answering.name}
+            )
     if agent:
         return {"model": model}
     run = message.run
     if run is None or run.is_imported:
         return {"model": model} if model else None
-    kept = RunOptions.load(run.overrides).dump()
-    return {"model": ""} | kept | ({"model": model} if model else {})
-
-
-def _check_choice(agent: Agent) -> None:
-    if not agent.allows_model_choice:
-        raise MessageRejected(
-            _("%(agent)s doesn't allow another model. Choose another agent.")
-            % {"agent": agent.name}
-        )
+    used = RunOptions.load(run.overrides).dump()
+    return {"model": ""} | used | ({"model": model} if model else {})
 
 
 def _save_correction(session: ChatSession, user: User, pk: int | None, text: str) -> Message:
     text = submission.clean_text(text)
     with errors.reraise_as(MessageRejected), transaction.atomic():
-        _lock(session, user)
+        submission.lock(session, user)
         message = find_own(session, user, pk)
-        if message.run is not None and message.run.agent is not None:
-            text = _screen(message.run.agent, text)
+        agent = message.run.agent if message.run is not None else None
+        if agent is not None:
+            # Later answers read the corrected text.
+            inspected = agent_factory.build_guardrails(agent).inspect(text, "input")
+            if inspected.is_blocked:
+                raise MessageRejected(
+                    _("Not saved: a guardrail of %(agent)s blocks this text.")
+                    % {"agent": agent.name}
+                )
+            text = masking.mask_for_storage(agent, inspected.text)
         if text != message.text:
-            message.text, message.edited_at = text, timezone.now()
+            message.text = text
+            message.edited_at = timezone.now()
             message.save(update_fields=["text", "edited_at"])
             message_deletion.forget_summaries(session)
     return message
 
 
-def _screen(agent: Agent, text: str) -> str:
-    """Apply the agent's input guardrails, because later answers read the corrected text."""
-    inspected = agent_factory.build_guardrails(agent).inspect(text, "input")
-    if inspected.is_blocked:
-        raise MessageRejected(
-            _("Not saved: a guardrail of %(agent)s blocks this text.") % {"agent": agent.name}
-        )
-    return masking.mask_for_storage(agent, inspected.text)
-
-
-def _doomed(session: ChatSession, user: User, pk: int | None, below: bool) -> set[int]:
-    message = _find_deletable(session, user, pk)
-    tree = branches.read(session.pk)
-    doomed = {message.pk, *(tree.descendants(message.pk) if below else ())}
-    if below and not _may_delete(session, user, doomed):
-        raise MessageRejected(
-            _("Others wrote below this message. Only the chat's owner can delete that.")
-        )
-    return doomed
-
-
 def _may_delete(session: ChatSession, user: User, pks: set[int]) -> bool:
     """Whether the user owns the chat or wrote all of these."""
-    others = session.messages.filter(pk__in=pks).exclude(author=user)
-    return user.pk == session.user_id or not others.exists()
+    by_others = session.messages.filter(pk__in=pks).exclude(author=user)
+    return user.pk == session.user_id or not by_others.exists()
 
 
 def _remove(
@@ -219,17 +208,17 @@ def _remove(
 ) -> tuple[Deleted, Run | None]:
     """Hide the messages, which are erased soon; return them and their live run."""
     with errors.reraise_as(MessageRejected), transaction.atomic():
-        _lock(session, user)
-        doomed = _doomed(session, user, pk, below)
-        live_run = Run.objects.live().filter(message__in=doomed).defer("history").first()
+        submission.lock(session, user)
+        message = _find_deletable(session, user, pk)
+        pks = {message.pk}
+        if below:
+            pks.update(branches.read(session.pk).descendants(message.pk))
+            if not _may_delete(session, user, pks):
+                raise MessageRejected(
+                    _("Others wrote below this message. Only the chat's owner can delete that.")
+                )
+        live_run = Run.objects.live().filter(message__in=pks).defer("history").first()
         if below:  # what others have queued continues on the branch that they see
-            session.messages.queued().filter(parent__in=doomed, author=user).delete()
-        removal = message_deletion.discard(session, user, doomed)
-    return Deleted(len(doomed), removal.pk), live_run
-
-
-def _lock(session: ChatSession, user: User) -> None:
-    if not session_state.lock(session):
-        raise MessageRejected(_("This chat no longer exists."))
-    if not rights.may_write(session, user):
-        raise MessageRejected(str(rights.READ_ONLY_MESSAGE))
+            session.messages.queued().filter(parent__in=pks, author=user).delete()
+        removal = message_deletion.discard(session, user, pks)
+    return Deleted(len(pks), removal.pk), live_run

@@ -7,7 +7,6 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from agents.access import masking
-from agents.catalog import agent_factory
 from agents.engine import fault_injection
 from agents.models import Project
 from chat import attachments
@@ -59,25 +58,39 @@ def build_message(draft: Draft, files: Sequence[Attachment]) -> Message:
 def _build_answered(draft: Draft, options: RunOptions, files: Sequence[Attachment]) -> Message:
     """Return the message with the run that answers it, in a new chat if there is none."""
     user = draft.user
-    path = _path_before(draft.session, draft.user, draft.instead_of)
+    session = draft.session
+    replaced = draft.instead_of
+    path: Sequence[int] = ()
+    if session is not None:  # the path is what its sender sees, or that of a sibling
+        tree = branches.read(session.pk)
+        if replaced is None:
+            parent = branches.visible_leaf(tree, session.pk, user.pk)
+        elif replaced in tree:
+            parent = tree.parent(replaced)
+        else:
+            raise MessageRejected(_("This message no longer exists."))
+        branches.keep_readers(session, tree, parent)
+        path = tree.path(parent)
     question = draft.text or attachments.names_of(files)
-    session = draft.session or _create_session(draft, question, options)
+    if session is None:
+        session = _create_session(draft, question, options)
     fault_injection.point("before_message_save")
     agent = run_factory.select_agent(draft.agent, user)
-    replaced = draft.instead_of
     is_repeated = (
         replaced is not None and Message.objects.filter(pk=replaced, text=draft.text).exists()
     )
     run = run_factory.prepare(
-        *(session, user, question, agent, path, options, files), is_repeated=is_repeated
+        session, user, question, agent, path, options, files, is_repeated=is_repeated
     )
-    columns = {
-        "text": masking.mask_for_storage(agent, draft.text),
-        "client_id": draft.client_id,
-        "agent_name": "",
-        "parent_id": path[-1] if path else None,
-    }
-    return Message(session=session, author=user, run=run, **columns)
+    return Message(
+        session=session,
+        author=user,
+        run=run,
+        text=masking.mask_for_storage(agent, draft.text),
+        client_id=draft.client_id,
+        agent_name="",
+        parent_id=path[-1] if path else None,
+    )
 
 
 def _build_queued(
@@ -85,52 +98,23 @@ def _build_queued(
 ) -> Message:
     fault_injection.point("before_message_save")
     user = draft.user
-    agent_name = draft.agent
-    name = agent_name and run_factory.select_agent(agent_name, user).name
+    agent = run_factory.select_agent(draft.agent, user)
     if files:
-        run_factory.check_files(run_factory.select_agent(agent_name, user))
-    agent = run_factory.select_agent(agent_name, user)
+        run_factory.check_files(agent)
     chosen = run_options.overrides(agent, options, user) if options != RunOptions() else {}
     if run_factory.requested_workflow(draft.text, user) is None:
         run_factory.check_length(agent, chosen.get("model", ""), draft.text)
     path = branches.visible_path(session, user)
-    columns = {
-        "text": _masked_text(user, draft.text, name),
-        "client_id": draft.client_id,
-        "agent_name": name,
-        "place": _next_place(session),
-        "options": options.dump(),
-        "parent_id": path[-1] if path else None,
-    }
-    return Message(session=session, author=user, **columns)
-
-
-def _next_place(session: ChatSession) -> int:
-    """Return the place at the end of the queue; raise MessageRejected if it is full."""
-    try:
-        return queue.next_place(session)
-    except queue.QueueFull:
-        raise MessageRejected(
-            _("%(most)d messages are already queued. Remove one or wait for an answer.")
-            % {"most": queue.MAX_QUEUED}
-        ) from None
-
-
-def _path_before(
-    session: ChatSession | None, user: User, instead_of: int | None
-) -> Sequence[int]:
-    """Return the path that a message continues: what its sender sees, or that of a sibling."""
-    if session is None:
-        return ()
-    tree = branches.read(session.pk)
-    if instead_of is None:
-        parent = branches.visible_leaf(tree, session.pk, user.pk)
-    elif instead_of in tree:
-        parent = tree.parent(instead_of)
-    else:
-        raise MessageRejected(_("This message no longer exists."))
-    branches.keep_readers(session, tree, parent)
-    return tree.path(parent)
+    return Message(
+        session=session,
+        author=user,
+        text=masking.mask_for_storage(agent, draft.text),
+        client_id=draft.client_id,
+        agent_name=draft.agent and agent.name,
+        place=queue.next_place(session),
+        options=options.dump(),
+        parent_id=path[-1] if path else None,
+    )
 
 
 def _create_session(draft: Draft, text: str, options: RunOptions) -> ChatSession:
@@ -141,24 +125,11 @@ def _create_session(draft: Draft, text: str, options: RunOptions) -> ChatSession
     if draft.is_temporary:
         return temporary.create(user, options.dump())
     title = request.version.workflow.name if request else titles.first_title(agent, text)
-    columns = {"user": user, "title": title, "options": options.dump()}
-    return ChatSession.objects.create(**columns, project=_find_project(user, draft.project))
-
-
-def _find_project(user: User, pk: int | None) -> Project | None:
-    """Return the project of a new chat; raise MessageRejected if the user isn't a member."""
-    if pk is None:
-        return None
-    project = Project.objects.for_user(user).filter(pk=pk).first()
-    if project is None:
-        raise MessageRejected(_("This project no longer exists, or you aren't a member."))
-    return project
-
-
-def _masked_text(user: User, text: str, agent_name: str) -> str:
-    """Mask the text as the agent that would answer it requires."""
-    candidates = agent_factory.default_candidates_for(user.pk)
-    agent = (
-        run_factory.find_agent(agent_name, user) if agent_name else next(iter(candidates), None)
+    project = None
+    if draft.project is not None:
+        project = Project.objects.for_user(user).filter(pk=draft.project).first()
+        if project is None:
+            raise MessageRejected(_("This project no longer exists, or you aren't a member."))
+    return ChatSession.objects.create(
+        user=user, title=title, options=options.dump(), project=project
     )
-    return masking.mask_for_storage(agent, text) if agent else text

@@ -3,7 +3,6 @@
 from uuid import uuid4
 
 from asgiref.sync import async_to_sync
-from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.urls import reverse
@@ -32,10 +31,10 @@ async def edit(request: UserRequest, pk: int, message: int) -> HttpResponse:
             await message_actions.correct(chat, user, message, text)
             return redirect(message_url(pk, message))
         client_id = request.POST.get("client_id") or uuid4().hex
-        sent = await message_actions.edit(chat, user, message, text, client_id)
+        branch = await message_actions.edit(chat, user, message, text, client_id)
     except MessageRejected as reason:
         return await database.run(_render_editor, request, chat, original, text, str(reason))
-    return redirect(message_url(pk, sent.pk))
+    return redirect(message_url(pk, branch.pk))
 
 
 @require_POST
@@ -45,13 +44,15 @@ async def regenerate(request: UserRequest, pk: int, message: int) -> HttpRespons
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     original = await aget_object_or_404(chat.messages.posted(), pk=message)
     client_id = request.POST.get("client_id") or uuid4().hex
-    agent, model = request.POST.get("agent", ""), request.POST.get("model", "")
+    agent = request.POST.get("agent", "")
+    model = request.POST.get("model", "")
     try:
-        sent = await message_actions.regenerate(chat, user, message, client_id, agent, model)
+        branch = await message_actions.regenerate(chat, user, message, client_id, agent, model)
     except MessageRejected as reason:
-        text, problem = original.text, str(reason)
-        return await database.run(_render_editor, request, chat, original, text, problem)
-    return redirect(message_url(pk, sent.pk))
+        return await database.run(
+            _render_editor, request, chat, original, original.text, str(reason)
+        )
+    return redirect(message_url(pk, branch.pk))
 
 
 @require_POST
@@ -76,32 +77,27 @@ def delete(request: UserRequest, pk: int, message: int) -> HttpResponse:
     if request.method == "POST":
         below = request.POST.get("scope") == "below"
         try:
-            _delete(chat, request.user, message, below=below)
+            async_to_sync(message_actions.delete)(chat, request.user, message, below=below)
         except MessageRejected as reason:
             problem = str(reason)
         else:
             return redirect("chat:session", pk)
-    context = {"session": chat, "deletion": deletion, "problem": problem}
-    context |= {"can_undo": bool(request.htmx)}
-    template = (
-        "chat/messages/message_delete.html#panel"
-        if request.htmx
-        else "chat/messages/message_delete.html"
-    )
+    context = {
+        "session": chat,
+        "deletion": deletion,
+        "problem": problem,
+        "can_undo": not chat.is_temporary,
+    }
+    template = "chat/messages/message_delete.html" + ("#panel" if request.htmx else "")
     return render(request, template, context, status=422 if problem else 200)
-
-
-@async_to_sync
-async def _delete(chat: ChatSession, user: User, message: int, *, below: bool) -> None:
-    await message_actions.delete(chat, user, message, below=below)
 
 
 @require_GET
 def message_text(request: UserRequest, pk: int, message: int) -> HttpResponse:
     """Return a message's whole text."""
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
-    found = get_object_or_404(chat.messages, pk=message)
-    return HttpResponse(found.text, content_type="text/plain; charset=utf-8")
+    row = get_object_or_404(chat.messages, pk=message)
+    return HttpResponse(row.text, content_type="text/plain; charset=utf-8")
 
 
 def message_url(chat: int, message: int) -> str:
@@ -112,7 +108,13 @@ def message_url(chat: int, message: int) -> str:
 def _render_editor(
     request: UserRequest, chat: ChatSession, message: Message, text: str, problem: str
 ) -> HttpResponse:
-    context = {"session": chat, "message": message, "text": text, "problem": problem}
-    context |= {"client_id": uuid4().hex, "max_message": submission.MAX_MESSAGE_BYTES}
+    context = {
+        "session": chat,
+        "message": message,
+        "text": text,
+        "problem": problem,
+        "client_id": uuid4().hex,
+        "max_message": submission.MAX_MESSAGE_BYTES,
+    }
     status = 422 if problem else 200
     return render(request, "chat/messages/message_edit.html", context, status=status)

@@ -6,20 +6,18 @@ Changes lock the chat's row, so that two tabs or processes make them one after t
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, Max, Min, OuterRef, QuerySet
+from django.utils.translation import gettext as _
 
 from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 from chat import attachments
+from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from chat.sessions import session_state
 
 from . import mentions
 
 MAX_QUEUED = 10
-
-
-class QueueFull(Exception):
-    """Raised when the chat has the maximum number of queued messages."""
 
 
 def queued_messages(session: ChatSession) -> list[Message]:
@@ -33,10 +31,13 @@ def _queued_messages(session: int) -> QuerySet[Message]:
 
 
 def next_place(session: ChatSession) -> int:
-    """Return the place after the last queued message; raise QueueFull at the limit."""
+    """Return the place after the last queued message; raise MessageRejected at the limit."""
     queued = session.messages.queued()
     if queued.count() >= MAX_QUEUED:
-        raise QueueFull
+        raise MessageRejected(
+            _("%(most)d messages are already queued. Remove one or wait for an answer.")
+            % {"most": MAX_QUEUED}
+        )
     return (queued.aggregate(Max("place"))["place__max"] or 0) + 1
 
 

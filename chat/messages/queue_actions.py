@@ -18,8 +18,13 @@ async def send_now(session: ChatSession, user: User, pk: int | None) -> bool:
 
     Returns False if there is no such message.
     """
-    is_there, run = await database.run(_move_to_front, session, user, pk)
-    if not is_there:
+
+    def move_to_front() -> tuple[bool, Run | None]:
+        with transaction.atomic():
+            return queue.move_to_front(session, user, pk), session_state.live_run(session)
+
+    is_queued, run = await database.run(move_to_front)
+    if not is_queued:
         return False
     if run is not None:
         await runs.stop(run)
@@ -34,9 +39,3 @@ async def withdraw(session: ChatSession, user: User, pk: int | None) -> str | No
     if text is not None:
         await pubsub.publish(session.topic, "queue.changed")
     return text
-
-
-def _move_to_front(session: ChatSession, user: User, pk: int | None) -> tuple[bool, Run | None]:
-    """Move a message to the front; return whether it exists, and the live run before it."""
-    with transaction.atomic():
-        return queue.move_to_front(session, user, pk), session_state.live_run(session)

@@ -11,18 +11,20 @@ from django.db.models import Case, F, QuerySet, When
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agents import budgets, runs
-from agents.catalog import agent_factory, model_setups, planner_factory
+from agents import runs
+from agents.catalog import agent_factory
+from agents.catalog.language_models import model_setups, planner_factory
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
+from agents.db.sentences import translate
 from agents.engine.errors import AgentError
 from agents.engine.history_summary import summary_messages
 from agents.engine.state import Message as HistoryMessage
 from agents.llm import tokens
+from agents.metering import budgets
 from agents.models import Agent, Project, Run
 from agents.runs import event_store
-from agents.runs.engine_messages import translate
-from agents.workflows import start
+from agents.web.workflows import start
 from chat import attachments
 from chat.errors import MessageRejected, MessageTooLong
 from chat.models import Attachment, ChatSession, Message
@@ -39,11 +41,22 @@ SMALLEST_WINDOW = 1_500  # tokens of a question that every model can be sent
 # Of exchanges that no guardrail has checked, newest first: the database's thread does it.
 MAX_SCREENED_CHARS = 400_000
 # Only what the history needs: loading whole runs takes three times as long.
-HISTORY_FIELDS = (
-    *("query", "files", "answer", "status", "stopped_reason", "detail"),
-    *("step_types", "tool_calls", "route", "agent", "review__correction"),
-    *("project", "summary__text", "summary__kept"),
-)
+HISTORY_FIELDS = [
+    "query",
+    "files",
+    "answer",
+    "status",
+    "stopped_reason",
+    "detail",
+    "step_types",
+    "tool_calls",
+    "route",
+    "agent",
+    "review__correction",
+    "project",
+    "summary__text",
+    "summary__kept",
+]
 
 
 def history(
@@ -60,60 +73,46 @@ def history(
     if path is None:
         tree = branches.read(session.pk)
         path = tree.path(tree.newest_leaf())
-    max_runs, summarizes = _history_limits(agent)
-    # With some more than the agent's limit, the run can summarize them.
-    history_runs = _runs_of(
-        session.pk, path, max_runs + max_runs // 2 + 2 if summarizes else max_runs
-    )
-    summary, history_runs = (
-        _from_summary(history_runs, project) if summarizes else ([], history_runs)
-    )
-    unchecked = [run for run in history_runs if _is_unchecked(run)] if agent else []
-    guardrails = agent_factory.build_guardrails(agent) if agent and unchecked else None
-    checked, dropped = _within_budget(unchecked) if guardrails else (set(), set())
-    return summary + [
-        message
-        for run in history_runs
-        if run.pk not in dropped
-        for message in history_screening.screen(
-            _transcript(run, project), guardrails if run.pk in checked else None
-        )
-    ]
-
-
-def _history_limits(agent: Agent | None) -> tuple[int, bool]:
-    """Return how many turns the agent gets, and whether it summarizes older ones."""
-    if agent is None:
-        return HISTORY_RUNS, False
-    is_able = agent.mode == Agent.Mode.REACT and agent.max_history_turns > 0
-    return agent.max_history_turns, agent.summarizes_history and is_able
-
-
-def _from_summary(
-    history_runs: list[Run], project: int | None
-) -> tuple[list[HistoryMessage], list[Run]]:
-    """Return the newest summary of these runs, and the runs that it doesn't include."""
-    for at, run in reversed(list(enumerate(history_runs))):
-        summary = getattr(run, "summary", None)
-        if summary is not None and run.project_id == project:
-            return summary_messages(summary.text), history_runs[max(0, at - summary.kept) :]
-    return [], history_runs
-
-
-def _within_budget(history_runs: Sequence[Run]) -> tuple[set[int], set[int]]:
-    """Return the newest of these runs that can be checked in time, and the others."""
-    chars_left = MAX_SCREENED_CHARS
+    max_runs = HISTORY_RUNS if agent is None else agent.max_history_turns
+    messages: list[HistoryMessage] = []
+    if (
+        agent is not None
+        and agent.summarizes_history
+        and agent.mode == Agent.Mode.REACT
+        and max_runs > 0
+    ):
+        # With some more than the agent's limit, the run can summarize them.
+        history_runs = _runs_of(session.pk, path, max_runs + max_runs // 2 + 2)
+        # The newest summary stands for the runs that it includes.
+        for index, run in reversed(list(enumerate(history_runs))):
+            summary = getattr(run, "summary", None)
+            if summary is not None and run.project_id == project:
+                messages = summary_messages(summary.text)
+                history_runs = history_runs[max(0, index - summary.kept) :]
+                break
+    else:
+        history_runs = _runs_of(session.pk, path, max_runs)
+    guardrails = None
     checked: set[int] = set()
     dropped: set[int] = set()
-    for run in reversed(history_runs):
-        chars_left -= len(run.query) + len(run.answer)
-        (checked if chars_left >= 0 else dropped).add(run.pk)
-    return checked, dropped
-
-
-def _is_unchecked(run: Run) -> bool:
-    """Whether the exchange was imported, or corrected when its agent no longer existed."""
-    return run.is_imported or (vars(run)["corrected"] is not None and run.agent_id is None)
+    # No guardrail has seen what was imported, or corrected when its agent no longer existed.
+    unchecked = [
+        run
+        for run in history_runs
+        if run.is_imported or (vars(run)["corrected"] is not None and run.agent_id is None)
+    ]
+    if agent is not None and unchecked:
+        guardrails = agent_factory.build_guardrails(agent)
+        chars_left = MAX_SCREENED_CHARS
+        for run in reversed(unchecked):
+            chars_left -= len(run.query) + len(run.answer)
+            (checked if chars_left >= 0 else dropped).add(run.pk)
+    for run in history_runs:
+        if run.pk not in dropped:
+            messages += history_screening.screen(
+                _transcript(run, project), guardrails if run.pk in checked else None
+            )
+    return messages
 
 
 def _transcript(run: Run, project: int | None) -> list[HistoryMessage]:
@@ -121,7 +120,8 @@ def _transcript(run: Run, project: int | None) -> list[HistoryMessage]:
 
     What was imported or corrected is marked: no model check has judged it.
     """
-    messages, corrected = event_store.transcript(run), vars(run)["corrected"]
+    messages = event_store.transcript(run)
+    corrected = vars(run)["corrected"]
     if run.project_id != project:
         messages = [m for m in messages if m["role"] != "tool" and not m.get("tool_calls")]
     if corrected is not None and messages:
@@ -199,8 +199,12 @@ def prepare(
 
     It `is_repeated` if the text is that of an earlier message, by whomever.
     """
-    if not files and (stopped := _stopped_plan(session, text, path)) is not None:
-        return _prepare_continuation(stopped, session, user)
+    if not files and text in _continue_phrases():
+        path_runs = Run.objects.filter(message__session=session, message__in=path)
+        last = path_runs.order_by("-message__pk").first()
+        if last is not None and last.can_continue:
+            with reject_agent_errors():
+                return runs.prepare_continuation(last, topic=session.topic, user=user)
     request = requested_workflow(text, user)
     if files:
         check_files(agent, is_workflow=request is not None)
@@ -209,7 +213,7 @@ def prepare(
         overrides["repeats"] = True
     if request is None:
         check_length(agent, overrides.get("model", ""), text)
-    project = _project_for(session, user)
+    project = project_for(session, user)
     with reject_agent_errors():
         return runs.prepare(
             query=text,
@@ -247,35 +251,28 @@ def check_length(agent: Agent, model: str, text: str) -> None:
     # A token has at least one byte, so nothing needs to be looked up for a usual message.
     if size <= min(agent.max_input_tokens or SMALLEST_WINDOW, SMALLEST_WINDOW):
         return
-    most = planner_factory.max_question_tokens(agent, model)
-    if most is None or size <= most or (count := tokens.count(text)) <= most:
+    max_tokens = planner_factory.max_question_tokens(agent, model)
+    if max_tokens is None or size <= max_tokens:
         return
-    about = {
-        "tokens": f"{count:,}",
-        "most": f"{most:,}",
-        "model": model or model_setups.model_name(agent),
-    }
+    count = tokens.count(text)
+    if count <= max_tokens:
+        return
     sentence = _(
         "This message is too long: about %(tokens)s tokens, and %(model)s can be sent "
         "%(most)s here. Attach it as a file, or shorten it."
-    )
-    raise MessageTooLong(sentence % about, 100 * most // count)
+    ) % {
+        "tokens": f"{count:,}",
+        "most": f"{max_tokens:,}",
+        "model": model or model_setups.model_name(agent),
+    }
+    raise MessageTooLong(sentence, 100 * max_tokens // count)
 
 
-def _project_for(session: ChatSession, user: User) -> Project | None:
-    """Return the chat's project if the user who asks is a member of it."""
+def project_for(session: ChatSession, user: User) -> Project | None:
+    """Return the chat's project if this user is a member of it."""
     if session.project_id is None:
         return None
     return Project.objects.for_user(user).filter(pk=session.project_id).first()
-
-
-def _stopped_plan(session: ChatSession, text: str, path: Sequence[int]) -> Run | None:
-    """Return the path's last run, if it is a stopped plan that this text continues."""
-    if text not in _continue_phrases():
-        return None
-    path_runs = Run.objects.filter(message__session=session, message__in=path)
-    last = path_runs.order_by("-message__pk").first()
-    return last if last is not None and last.can_continue else None
 
 
 @cache
@@ -286,11 +283,6 @@ def _continue_phrases() -> set[str]:
         with translation.override(language):
             phrases.add(_("Continue where you left off."))
     return phrases
-
-
-def _prepare_continuation(stopped: Run, session: ChatSession, user: User) -> Run:
-    with reject_agent_errors():
-        return runs.prepare_continuation(stopped, topic=session.topic, user=user)
 
 
 def blocked_reason(message: Message) -> str:

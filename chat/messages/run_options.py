@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from agents.catalog import model_choices, model_setups
+from agents.catalog.language_models import model_choices, model_setups
 from agents.db.sanitize import sanitize_text
 from agents.llm import tuning
 from agents.models import Agent
@@ -44,10 +44,22 @@ def parse(values: Mapping[str, Any] | None) -> RunOptions | None:
     """
     if values is None or not any(name in values for name in FIELDS):
         return None
-    model, effort = _text(values.get("model")), _text(values.get("effort"))
+    model = _text(values.get("model"))
+    effort = _text(values.get("effort"))
     if effort and effort not in tuning.EFFORTS:
         raise MessageRejected(_("The page sent an invalid request. Reload it and try again."))
-    temperature = _parse_temperature(values.get("temperature"))
+    temperature = None
+    if (sent := values.get("temperature")) not in ("", None):
+        try:
+            temperature = float(sent)
+        except (TypeError, ValueError):
+            temperature = math.nan
+        if isinstance(sent, bool) or not 0 <= temperature <= tuning.MAX_TEMPERATURE:
+            raise MessageRejected(
+                _("Enter a temperature between 0 and %(most)g.")
+                % {"most": tuning.MAX_TEMPERATURE}
+            )
+        temperature = round(temperature, 2)
     return RunOptions(model=model, effort=effort, temperature=temperature)
 
 
@@ -64,34 +76,17 @@ def overrides(agent: Agent, options: RunOptions, user: User) -> dict[str, Any]:
                 _("The model %(model)s is no longer available to you. Choose another model.")
                 % {"model": options.model}
             )
-        chosen["model"] = model = options.model
+        model = options.model
+        chosen["model"] = model
     if agent.allows_parameter_choice and (options.effort or options.temperature is not None):
-        chosen |= _tuning(model_choices.describe(model), options)
+        accepted = model_choices.describe(model)
+        # While a model reasons, it has no temperature.
+        if options.effort and accepted.takes_effort:
+            chosen["effort"] = options.effort
+        elif options.temperature is not None and accepted.max_temperature:
+            chosen["temperature"] = min(options.temperature, accepted.max_temperature)
     return chosen
-
-
-def _tuning(model: model_choices.ModelChoice, options: RunOptions) -> dict[str, Any]:
-    """Return what the model accepts: while it reasons, it has no temperature."""
-    if options.effort and model.takes_effort:
-        return {"effort": options.effort}
-    if options.temperature is not None and model.max_temperature:
-        return {"temperature": min(options.temperature, model.max_temperature)}
-    return {}
 
 
 def _text(value: Any) -> str:
     return sanitize_text(value)[:MAX_MODEL_CHARS] if isinstance(value, str) else ""
-
-
-def _parse_temperature(value: Any) -> float | None:
-    if value in ("", None):
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, bool) or not 0 <= number <= tuning.MAX_TEMPERATURE:
-        raise MessageRejected(
-            _("Enter a temperature between 0 and %(most)g.") % {"most": tuning.MAX_TEMPERATURE}
-        )
-    return round(number, 2)

@@ -15,19 +15,19 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import budgets
 from agents.access import masking
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
 from agents.db.conflicts import retry_on_conflict
 from agents.db.fast_writes import insert, update
+from agents.db.installation import configured
 from agents.db.sanitize import sanitize_text
-from agents.installation import configured
+from agents.metering import budgets
 from chat import attachments
 from chat.errors import ClientIdConflict, MessageRejected, MessageTooLong
-from chat.listing import filing
 from chat.models import Attachment, ChatSession, Message
 from chat.sessions import branches, rights, session_state
+from chat.sessions.listing import filing
 
 from . import mentions, run_factory, run_options
 from .dispatching import dispatch
@@ -74,10 +74,13 @@ def submit(
     model, an effort and a temperature; without any of them, the chat's are used. `files` are
     the ids of uploads. Raises MessageRejected.
     """
-    arguments = (session, user, text, client_id, agent)
     save_message: Callable[[], Message] = partial(
         save,
-        *arguments,
+        session,
+        user,
+        text,
+        client_id,
+        agent,
         options=options,
         files=files,
         page=page,
@@ -85,17 +88,17 @@ def submit(
         is_temporary=is_temporary,
         project=project,
     )
-    task = asyncio.create_task(_save_and_dispatch(save_message))
+
+    async def save_and_dispatch() -> Message:
+        message = await database.run_urgent(save_message)
+        if message.is_new:
+            await dispatch(message.session, message)
+        return message
+
+    task = asyncio.create_task(save_and_dispatch())
     _submitting.add(task)
     task.add_done_callback(_submitting.discard)
     return asyncio.shield(task)
-
-
-async def _save_and_dispatch(save_message: Callable[[], Message]) -> Message:
-    message = await database.run_urgent(save_message)
-    if message.is_new:
-        await dispatch(message.session, message)
-    return message
 
 
 @retry_on_conflict
@@ -135,11 +138,15 @@ def save(
         try:
             with errors.reraise_as(MessageRejected), transaction.atomic():
                 if session is not None:
-                    _lock(session, user)
+                    lock(session, user)
                 message = _find_duplicate(draft)
                 if message is None:
                     _check_rate(user)
-                    attached = _claim_files(draft)
+                    attached: list[Attachment] = []
+                    if files:
+                        attached = attachments.claim(user, files, session)
+                    elif instead_of is not None:
+                        attached = attachments.copies_of(instead_of)
                     message = build_message(draft, attached)
                     insert(message)
                     _complete(message, draft, attached)
@@ -152,26 +159,17 @@ def save(
         return message
 
 
-def _complete(message: Message, draft: Draft, files: Sequence[Attachment]) -> None:
-    """Save what depends on a new message: its files, its branch and the chat's options."""
-    message.is_new = True
-    if files:
-        attachments.attach(message, files)
-    if draft.instead_of is not None:
-        branches.enter(message)
-    if draft.session is not None:
-        is_for_chat = not draft.is_mention and draft.instead_of is None
-        _touch(draft.session, draft.chosen if is_for_chat else None)
-        filing.bring_back(draft.session, draft.user)
-
-
 def _interpret(draft: Draft, options: Mapping[str, Any] | None) -> Draft:
     """Return the draft with its text as it is saved, and the agent and options it asks for."""
     mention = mentions.parse(draft.text, draft.user)
-    text, agent = _clean_question(draft.text, draft), draft.agent
-    chosen = run_options.parse(options) if mention is None else None
-    if mention is not None:
-        text, agent = _clean_question(mention.text, draft), mention.agent
+    text = _clean_question(draft.text, draft)
+    agent = draft.agent
+    chosen = None
+    if mention is None:
+        chosen = run_options.parse(options)
+    else:
+        text = _clean_question(mention.text, draft)
+        agent = mention.agent
     is_mention = mention is not None or mentions.is_mention(draft.instead_of)
     if is_mention and chosen is None:  # the chat's options are for the chat's agent
         chosen = RunOptions()
@@ -180,31 +178,31 @@ def _interpret(draft: Draft, options: Mapping[str, Any] | None) -> Draft:
 
 def _clean_question(text: str, draft: Draft) -> str:
     """Return the text for storage; with files, it can be empty."""
-    is_blank, replaced = not text.strip(), draft.instead_of
-    if is_blank and (draft.files or (replaced is not None and attachments.sent_with(replaced))):
-        return ""
+    if not text.strip():
+        replaced = draft.instead_of
+        if draft.files or (replaced is not None and attachments.sent_with(replaced)):
+            return ""
     return clean_text(text)
 
 
-def _claim_files(draft: Draft) -> list[Attachment]:
-    """Return the files of a new message: uploaded ones, or those of the message it replaces."""
-    replaced = draft.instead_of
-    if draft.files:
-        return attachments.claim(draft.user, draft.files, draft.session)
-    if replaced is None or not Message.objects.filter(pk=replaced, has_files=True).exists():
-        return []
-    return attachments.copies_of(replaced)
+def _complete(message: Message, draft: Draft, files: Sequence[Attachment]) -> None:
+    """Save what depends on a new message: its files, its branch and the chat's options."""
+    session = draft.session
+    message.is_new = True
+    if files:
+        attachments.attach(message, files)
+    if draft.instead_of is not None:
+        branches.enter(message)
+    if session is not None:
+        changes: dict[str, Any] = {"updated_at": timezone.now()}
+        if draft.chosen is not None and not draft.is_mention and draft.instead_of is None:
+            session.options = draft.chosen.dump()
+            changes["options"] = session.options
+        update(ChatSession, changes, id=session.pk)
+        filing.bring_back(session, draft.user)
 
 
-def _touch(session: ChatSession, options: RunOptions | None) -> None:
-    """Record that the chat was used, and with which options."""
-    changes: dict[str, Any] = {"updated_at": timezone.now()}
-    if options is not None:
-        changes["options"] = session.options = options.dump()
-    update(ChatSession, changes, id=session.pk)
-
-
-def _lock(session: ChatSession, user: User) -> None:
+def lock(session: ChatSession, user: User) -> None:
     """Lock the chat for this transaction; raise MessageRejected without write access."""
     if not session_state.lock(session):
         raise MessageRejected(_("This chat no longer exists."))
@@ -214,20 +212,21 @@ def _lock(session: ChatSession, user: User) -> None:
 
 def _find_duplicate(draft: Draft) -> Message | None:
     """Return the message already sent with this id: a double click, or a lost reply."""
-    client_id, text, session = draft.client_id, draft.text, draft.session
-    known = None
+    client_id = draft.client_id
+    session = draft.session
+    message = None
     is_id = 0 < len(client_id) <= 64 and client_id == sanitize_text(client_id)
     if is_id:
-        known = next(iter(_by_client_id(draft.user.pk, client_id)), None)
+        message = next(iter(_by_client_id(draft.user.pk, client_id)), None)
     # In another chat it isn't a duplicate, and treating it as one would lose the text.
-    if not is_id or (known and session and known.session_id != session.pk):
+    if not is_id or (message and session and message.session_id != session.pk):
         raise MessageRejected(_("The page sent an invalid request. Reload it and try again."))
     # Neither is different text; but an agent may save it masked, so that counts as equal.
-    if known and known.text != text and known.text != masking.mask_value(text):
+    if message and message.text not in {draft.text, masking.mask_value(draft.text)}:
         raise ClientIdConflict(
             _("Not sent: a different message was sent with the same ID. Send it again.")
         )
-    return known
+    return message
 
 
 @compiled_query
@@ -239,16 +238,16 @@ def _check_rate(user: User) -> None:
     """Raise MessageRejected if the user has reached the rate limit."""
     with run_factory.reject_agent_errors():
         budgets.count_message(user)
-    most = configured.MESSAGES_PER_MINUTE.value
-    if most and budgets.count_last_minute(Message.objects.filter(author=user)) >= most:
+    limit = configured.MESSAGES_PER_MINUTE.value
+    if limit and budgets.count_last_minute(Message.objects.filter(author=user)) >= limit:
         sentence = ngettext(
             "You've sent %(most)d message in the last minute. Wait a moment, "
             "then send it again.",
             "You've sent %(most)d messages in the last minute. Wait a moment, "
             "then send it again.",
-            most,
+            limit,
         )
-        raise MessageRejected(sentence % {"most": most})
+        raise MessageRejected(sentence % {"most": limit})
 
 
 def clean_text(text: str) -> str:

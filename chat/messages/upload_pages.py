@@ -7,9 +7,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.access.requests import UserRequest
-from agents.catalog import model_setups, planner_factory
-from agents.catalog.file_context import most_whole_tokens
-from agents.files import FileRefused, images, serving
+from agents.catalog.attachments.file_context import most_whole_tokens
+from agents.catalog.language_models import model_setups, planner_factory
+from agents.db.sanitize import parse_id
+from agents.knowledge.files import FileRefused, images, serving
 from agents.models import Agent, Document
 from chat import attachments
 from chat.attachments.presentation import FileView
@@ -22,31 +23,27 @@ from . import run_factory
 @require_http_methods(["GET", "POST"])
 def uploads(request: UserRequest) -> HttpResponse:
     """Receive a file, or return how far the user's unsent files are."""
-    if request.method == "POST":
-        return _receive(request)
-    ids = attachments.parse_ids(request.GET.get("ids", ""))
-    mine = Attachment.objects.unsent_by(request.user).filter(pk__in=ids)
-    rows = mine.select_related("file", "document")
-    response = JsonResponse({"files": [FileView(row).to_json() for row in rows]})
-    response["Cache-Control"] = "no-store"
-    return response
-
-
-def _receive(request: UserRequest) -> HttpResponse:
+    if request.method == "GET":
+        ids = attachments.parse_ids(request.GET.get("ids", ""))
+        mine = Attachment.objects.unsent_by(request.user).filter(pk__in=ids)
+        rows = mine.select_related("file", "document")
+        response = JsonResponse({"files": [FileView(row).to_json() for row in rows]})
+        response["Cache-Control"] = "no-store"
+        return response
     chat = request.POST.get("chat", "")
     if chat:  # reading a chat is not enough to add files to it
-        number = int(chat) if chat.isascii() and chat.isdigit() and len(chat) < 19 else 0
-        get_object_or_404(ChatSession.objects.writable_by(request.user), pk=number)
+        get_object_or_404(ChatSession.objects.writable_by(request.user), pk=parse_id(chat))
     upload = request.FILES.get("file")
     if upload is None:
         return JsonResponse({"problem": _("Choose a file first.")}, status=422)
+    agent = _agent(request)
+    model = request.POST.get("model", "")
+    # If the model doesn't see, the text in an image must be read.
+    reads_images = agent is not None and not planner_factory.sees_images(agent, model)
+    is_private = agent is not None and agent.personal_data == Agent.PersonalData.HIDDEN
     try:
-        agent = _agent(request)
         attachment = attachments.receive(
-            request.user,
-            upload,
-            reads_images=_reads_images(request, agent),
-            is_private=_is_private(agent),
+            request.user, upload, reads_images=reads_images, is_private=is_private
         )
     except FileRefused as reason:
         return JsonResponse({"problem": str(reason)}, status=422)
@@ -59,16 +56,6 @@ def _agent(request: UserRequest) -> Agent | None:
         return run_factory.select_agent(request.POST.get("agent", ""), request.user)
     except MessageRejected:
         return None
-
-
-def _reads_images(request: UserRequest, agent: Agent | None) -> bool:
-    """Whether the chosen model doesn't see, so that the text in an image must be read."""
-    model = request.POST.get("model", "")
-    return agent is not None and not planner_factory.sees_images(agent, model)
-
-
-def _is_private(agent: Agent | None) -> bool:
-    return agent is not None and agent.personal_data == Agent.PersonalData.HIDDEN
 
 
 @require_POST
@@ -95,37 +82,37 @@ def choose_reading(request: UserRequest, pk: int) -> HttpResponse:
     """Send a file's text whole, or have it searched, from the next message on."""
     rows = Attachment.objects.editable_by(request.user).select_related("file", "document")
     view = FileView(get_object_or_404(rows, pk=pk))
-    wanted, document = request.POST.get("sent_as", ""), view.row.document
-    if document is None or not view.can_choose or wanted not in Document.SentAs.values:
+    sent_as = request.POST.get("sent_as", "")
+    document = view.row.document
+    if document is None or not view.can_choose or sent_as not in Document.SentAs.values:
         problem = _("The text of this file isn't read yet. Try again in a moment.")
         return JsonResponse({"problem": problem}, status=422)
-    if wanted == Document.SentAs.WHOLE and (problem := _too_long(request, view)):
+    if sent_as == Document.SentAs.WHOLE and (problem := _too_long(request, view)):
         return JsonResponse({"problem": problem}, status=422)
-    document.sent_as = wanted
+    document.sent_as = sent_as
     document.save(update_fields=["sent_as"])
     return JsonResponse(view.to_json())
 
 
 def _too_long(request: UserRequest, view: FileView) -> str:
     """Return why a file can't be sent whole to the chosen model."""
-    agent, model = _agent(request), request.POST.get("model", "")
-    window = planner_factory.context_window(agent, model) if agent else 0
-    most = most_whole_tokens(window)
-    if agent is None or view.tokens <= most:
+    agent = _agent(request)
+    if agent is None:
         return ""
-    about = {
+    model = request.POST.get("model", "")
+    max_tokens = most_whole_tokens(planner_factory.context_window(agent, model))
+    if view.tokens <= max_tokens:
+        return ""
+    sentence = _(
+        "%(name)s has about %(tokens)s tokens, and %(model)s has room for %(most)s. Keep "
+        "it searchable, or choose a model with a larger context."
+    )
+    return sentence % {
         "name": view.row.name,
         "tokens": f"{view.tokens:,}",
         "model": model or model_setups.model_name(agent),
-        "most": f"{most:,}",
+        "most": f"{max_tokens:,}",
     }
-    return (
-        _(
-            "%(name)s has about %(tokens)s tokens, and %(model)s has room for %(most)s. Keep "
-            "it searchable, or choose a model with a larger context."
-        )
-        % about
-    )
 
 
 @require_safe

@@ -15,13 +15,13 @@ from .sessions import ChatSession, UserOrPk
 class AttachmentQuerySet(models.QuerySet["Attachment"]):
     def for_user(self, user: UserOrPk) -> Self:
         """Return files this user can open: their unsent ones, and those in chats they see."""
-        sent = models.Q(message__session__in=ChatSession.objects.for_user(user))
-        return self.filter(sent | models.Q(message=None, user=user))
+        in_chat = models.Q(message__session__in=ChatSession.objects.for_user(user))
+        return self.filter(in_chat | models.Q(message=None, user=user))
 
     def editable_by(self, user: UserOrPk) -> Self:
         """Return their unsent files, and those in chats they can write in."""
-        sent = models.Q(message__session__in=ChatSession.objects.writable_by(user))
-        return self.filter(sent | models.Q(message=None, user=user))
+        in_chat = models.Q(message__session__in=ChatSession.objects.writable_by(user))
+        return self.filter(in_chat | models.Q(message=None, user=user))
 
     def unsent_by(self, user: UserOrPk) -> Self:
         """Return the files in this user's composers, which only they can see and remove."""

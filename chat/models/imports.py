@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from agents.models.knowledge.leases import Leased
+
 
 class ChatImportQuerySet(models.QuerySet["ChatImport"]):
     def for_user(self, user: models.Model | int) -> Self:
@@ -16,7 +18,7 @@ class ChatImportQuerySet(models.QuerySet["ChatImport"]):
         return self.filter(status__in=ChatImport.ACTIVE)
 
 
-class ChatImport(models.Model):
+class ChatImport(Leased):
     """Uploaded files whose chats are counted first, then imported."""
 
     class Status(models.TextChoices):
@@ -48,9 +50,7 @@ class ChatImport(models.Model):
     is_new = models.PositiveIntegerField(_("not imported yet"), default=0)
     done = models.PositiveIntegerField(_("chats processed"), default=0)
     problem = models.CharField(_("problem"), max_length=32, blank=True, default="")
-    owner = models.CharField(_("owner"), max_length=120, blank=True, default="")
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    heartbeat_at = models.DateTimeField(_("heartbeat"), null=True, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
 

@@ -7,12 +7,13 @@ from django.contrib.auth.models import Group, User
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agents.models.rights import Role
+from agents.models.catalog.rights import Role
+from agents.models.soft_delete import SoftDelete, SoftDeleteQuerySet
 
 SHARE_PERMISSION = "chat.share_prompts"
 
 
-class PromptQuerySet(models.QuerySet["Prompt"]):
+class PromptQuerySet(SoftDeleteQuerySet["Prompt"]):
     def for_user(self, user: User) -> Self:
         """Return the prompts this user can use: their own and those shared with them."""
         shared = models.Q(sharing=Prompt.Sharing.EVERYONE) | models.Q(
@@ -20,11 +21,15 @@ class PromptQuerySet(models.QuerySet["Prompt"]):
         )
         if user.has_perm(SHARE_PERMISSION):
             shared = ~models.Q(sharing=Prompt.Sharing.PRIVATE)
-        found = self.model.objects.filter(models.Q(user=user) | shared)
-        return self.filter(pk__in=found.order_by().values("pk"))
+        usable = self.model.objects.present().filter(models.Q(user=user) | shared)
+        return self.filter(pk__in=usable.order_by().values("pk"))
 
     def writable_by(self, user: User) -> Self:
-        """Return the prompts this user can edit and delete.
+        """Return the prompts this user can edit and delete."""
+        return self.present().managed_by(user)
+
+    def managed_by(self, user: User) -> Self:
+        """Return what this user can edit, delete and restore.
 
         Who can share with everyone also takes care of what others share.
         """
@@ -33,7 +38,7 @@ class PromptQuerySet(models.QuerySet["Prompt"]):
         return self.filter(user=user)
 
 
-class Prompt(models.Model):
+class Prompt(SoftDelete):
     """A text with variables, inserted into the composer by its name."""
 
     class Sharing(models.TextChoices):
@@ -69,7 +74,11 @@ class Prompt(models.Model):
         ordering = ["name", "pk"]
         permissions = [("share_prompts", "Can share prompts with everyone")]
         constraints = [
-            models.UniqueConstraint(fields=["user", "name"], name="one_prompt_a_name")
+            models.UniqueConstraint(
+                fields=["user", "name"],
+                condition=models.Q(deleted_at=None),
+                name="one_prompt_a_name",
+            )
         ]
 
     def __str__(self) -> str:

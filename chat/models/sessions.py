@@ -1,3 +1,5 @@
+"""Chats: who sees and writes them, their invitations, folders and pins."""
+
 from typing import Any, Self, TypeAlias
 
 from django.conf import settings
@@ -7,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from agents.installation import configured
+from agents.db.installation import configured
 from agents.models import Membership, Project, Run
 
 # Compiled queries only have the user's id.
@@ -16,7 +18,7 @@ UserOrPk: TypeAlias = User | int
 
 class ChatSessionQuerySet(models.QuerySet["ChatSession"]):
     def present(self) -> Self:
-        """Return chats that aren't deleted; deleted ones can be restored for a moment."""
+        """Leave out deleted chats."""
         return self.filter(deleted_at__isnull=True)
 
     def saved(self) -> Self:
@@ -53,6 +55,8 @@ def _member_sessions(user: UserOrPk) -> models.QuerySet["Member", Any]:
 
 class ChatSession(models.Model):
     personal = ("title",)
+    # In the options of a chat that only has deleted messages of another: where they were.
+    TAKEN_FROM = "taken_from"
     live: Run | None = None  # its live run, for lists
     whose = ""  # the owner's name, for other members
     is_pinned = False  # by the user who sees the list
@@ -112,7 +116,7 @@ class ChatSession(models.Model):
         _("deleted"),
         null=True,
         blank=True,
-        help_text=_("Invisible from this time on, and erased soon afterwards."),
+        help_text=_("Invisible from this time on, and erased later."),
     )
     options = models.JSONField(
         _("model options"),

@@ -14,9 +14,10 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
 from agents.access.requests import UserRequest
-from agents.accounts import sign_in, throttle
+from agents.accounts import sign_in
+from agents.accounts.authentication import throttle
 from agents.accounts.views.sign_in import throttled_message
-from agents.installation import configured
+from agents.db.installation import configured
 from agents.web.downloads import download
 from chat.sharing import public_links
 

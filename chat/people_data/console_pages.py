@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from agents.access import audit, masking
 from agents.access.requests import UserRequest
 from agents.accounts import sign_in
-from agents.accounts.forms import can_edit_user
+from agents.accounts.users.forms import can_edit_user
 
 from . import erasure, erasure_report
 from .account_pages import archive_response

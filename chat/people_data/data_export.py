@@ -18,11 +18,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
-from agents.accounts import profiles
-from agents.alerts.models import Notification
-from agents.console import deleted_rows
-from agents.experiments.models import Experiment
-from agents.library import personal_data
+from agents.accounts.users import profiles
+from agents.console.admin_classes import deleted_rows
+from agents.insight.alerts.models import Notification
+from agents.insight.problems.models import ProblemChange
+from agents.insight.suggestions.models import Suggestion
 from agents.models import (
     AgentDraft,
     Approval,
@@ -31,8 +31,6 @@ from agents.models import (
     Collection,
     CollectionAcceptance,
     CollectionShare,
-    DeletedUsage,
-    Document,
     Experience,
     Membership,
     Memory,
@@ -47,13 +45,13 @@ from agents.models import (
     ToolGrant,
     WorkflowVersion,
 )
-from agents.problems.models import ProblemChange
 from agents.review import exports
+from agents.review.experiments.models import Experiment
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
-from agents.suggestions.models import Suggestion
-from chat.exports import chat_export, zip_stream
-from chat.exports.zip_stream import File
+from agents.web.library import personal_data
 from chat.models import Attachment, ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
+from chat.transfer.exports import chat_export, zip_stream
+from chat.transfer.exports.zip_stream import File
 
 # A file's name, its rows and their columns.
 ExportedTable: TypeAlias = tuple[str, QuerySet[Any], tuple[str, ...]]
@@ -61,12 +59,28 @@ ExportedTable: TypeAlias = tuple[str, QuerySet[Any], tuple[str, ...]]
 PAGE_SIZE = 100
 PIECE_BYTES = 256 * 1024
 SCHEMA = "ashiato.person/1"
-PROFILE_COLUMNS = (
-    *("display_name", "language", "time_zone", "date_format", "clock"),
-    *("has_single_keys", "has_memory", "has_instructions", "has_setup_guide"),
-    *("about_me", "answer_style"),
-)
-USAGE_COLUMNS = ("day", "runs", "messages", "tokens", "cost")
+USER_COLUMNS = [
+    "username",
+    "first_name",
+    "last_name",
+    "email",
+    "is_active",
+    "is_staff",
+    "is_superuser",
+]
+PROFILE_COLUMNS = [
+    "display_name",
+    "language",
+    "time_zone",
+    "date_format",
+    "clock",
+    "has_single_keys",
+    "has_memory",
+    "has_instructions",
+    "has_setup_guide",
+    "about_me",
+    "answer_style",
+]
 SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 
 
@@ -77,13 +91,26 @@ def archive(user: User) -> Iterator[bytes]:
 
 def files(user: User) -> Iterator[File]:
     yield "README.md", iter([_readme(user)])
-    yield "account.json", iter([_to_json(_account(user))])
+    account = {
+        "schema": SCHEMA,
+        **_row_dict(user, USER_COLUMNS),
+        "date_joined": _json_value(user.date_joined),
+        "last_login": _json_value(user.last_login),
+        "groups": sorted(user.groups.values_list("name", flat=True)),
+        "permissions": sorted(user.get_all_permissions()),
+        "profile": _row_dict(profiles.of_user(user), PROFILE_COLUMNS),
+    }
+    yield "account.json", iter([json.dumps(account, ensure_ascii=False, indent=1) + "\n"])
     for name, rows, columns in _tables(user):
-        yield f"{name}.json", _table_json(rows, columns)
+        entries = (_row_dict(row, columns) for row in _paginate(rows))
+        yield f"{name}.json", _json_list(entries)
     yield "recently-deleted.json", _recently_deleted(user)
     yield "sign-ins.json", _signins(user)
     for document in _paginate(personal_data.exported_documents(user).select_related("file")):
-        yield _document_name(document), personal_data.content(document)
+        # The name is unique and harmless on every system.
+        ending = _ending(document.name) or ("" if document.file else ".md")
+        title = re.sub(r"[^\w -]+", "_", document.name.removesuffix(ending))[:80].strip(" _")
+        yield f"documents/{document.pk}-{title}{ending}", personal_data.content(document)
     for chat in _paginate(ChatSession.objects.for_user(user).saved()):
         pieces = chat_export.as_json(chat, user, has_steps=False, masks_others=True)
         yield f"sessions/{chat.pk}.json", pieces
@@ -91,7 +118,10 @@ def files(user: User) -> Iterator[File]:
     for row in _paginate(Attachment.objects.filter(user=user).select_related("file")):
         name = re.sub(r"[^\w.-]+", "_", row.name)[-80:]
         yield f"files/{row.pk}-{name}", _pieces(row.file.open)
-    for run in _paginate(_runs(user)):
+    # The user's runs and those in shared chats, not those they can review.
+    in_shared_chats = Q(topic__in=Membership.objects.shared_topics(user))
+    visible_runs = Run.objects.listed().filter(Q(user=user) | in_shared_chats)
+    for run in _paginate(visible_runs.select_related("user", "origin")):
         is_own = masking.is_own(run, user)
         # The history of a run has what other members wrote before.
         is_masked = (
@@ -101,25 +131,14 @@ def files(user: User) -> Iterator[File]:
         pieces = exports.as_json(run, is_masked=is_masked, hides_rules=hides_rules)
         yield f"runs/{run.pk}.json", pieces
         yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
-        if is_own:
-            yield from _attachments(run)
+        for row in run.attachments.select_related("file").order_by("pk") if is_own else ():
+            ending = _ending(row.name) or f".{row.extension}"
+            yield f"runs/{run.pk}-attachments/{row.digest}{ending}", _pieces(row.open)
 
 
-def _document_name(document: Document) -> str:
-    """Return a name that is unique and harmless on every system."""
-    ending = re.search(r"\.[A-Za-z0-9]{1,8}$", document.name) or [
-        "" if document.file else ".md"
-    ]
-    title = re.sub(r"[^\w -]+", "_", document.name.removesuffix(ending[0]))[:80].strip(" _")
-    return f"documents/{document.pk}-{title}{ending[0]}"
-
-
-def _attachments(run: Run) -> Iterator[File]:
-    """Yield a run's files by their digest, with the ending of their name."""
-    for row in run.attachments.select_related("file").order_by("pk"):
-        ending = re.search(r"\.[A-Za-z0-9]{1,8}$", row.name) or [f".{row.extension}"]
-        name = f"runs/{run.pk}-attachments/{row.digest}{ending[0]}"
-        yield name, _pieces(row.open)
+def _ending(name: str) -> str:
+    match = re.search(r"\.[A-Za-z0-9]{1,8}$", name)
+    return match[0] if match else ""
 
 
 def _pieces(open_file: Callable[[], AbstractContextManager[IO[Any]]]) -> Iterator[bytes]:
@@ -131,8 +150,8 @@ def _pieces(open_file: Callable[[], AbstractContextManager[IO[Any]]]) -> Iterato
         yield b""  # the bytes are gone; the export goes on
 
 
-def _contents() -> dict[str, str]:
-    return {
+def _readme(user: User) -> str:
+    contents = {
         "account.json": _("account, groups and permissions"),
         "sessions/": _("chats, owned and shared"),
         "files/": _("files attached to messages"),
@@ -142,14 +161,13 @@ def _contents() -> dict[str, str]:
         "sign-ins.json": _("sign-in history: when and from where"),
         "*.json": _("ratings, comments, decisions, share links and more"),
     }
-
-
-def _readme(user: User) -> str:
-    parts = [
-        f"# {_escape_line(user.get_username())}",
+    name = " ".join(user.get_username().split())
+    escaped_name = re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", name)
+    paragraphs = [
+        f"# {escaped_name}",
         _("Data that Ashiato stores about this user, as of %(time)s.")
         % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
-        "\n".join(f"- `{name}`: {what}" for name, what in _contents().items()),
+        "\n".join(f"- `{file}`: {description}" for file, description in contents.items()),
         _(
             "In shared chats, personal data is masked in what other members wrote, in its "
             "answers and in runs; this user's own messages and answers are complete. "
@@ -158,20 +176,7 @@ def _readme(user: User) -> str:
             "to trace files aren't included either; ask your administrator."
         ),
     ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _account(user: User) -> dict[str, Any]:
-    fields = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
-    return {
-        "schema": SCHEMA,
-        **{name: getattr(user, name) for name in (*fields, "is_superuser")},
-        "date_joined": _json_value(user.date_joined),
-        "last_login": _json_value(user.last_login),
-        "groups": sorted(user.groups.values_list("name", flat=True)),
-        "permissions": sorted(user.get_all_permissions()),
-        "profile": {name: getattr(profiles.of_user(user), name) for name in PROFILE_COLUMNS},
-    }
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _tables(user: User) -> Iterable[ExportedTable]:
@@ -234,11 +239,31 @@ def _chat_tables(user: User) -> Iterable[ExportedTable]:
 
 def _knowledge_tables(user: User) -> Iterable[ExportedTable]:
     """Return memories, collections and documents."""
-    memory_columns: tuple[str, ...] = ("id", "project_id", "subject", "kind", "text", "status")
-    memory_columns += ("source", "run_id", "valid_from", "valid_to", "superseded_by_id")
+    memory_columns = (
+        "id",
+        "project_id",
+        "subject",
+        "kind",
+        "text",
+        "status",
+        "source",
+        "run_id",
+        "valid_from",
+        "valid_to",
+        "superseded_by_id",
+    )
     collection_columns = ("id", "name", "description", "is_open", "created_at", "deleted_at")
-    document_columns: tuple[str, ...] = ("id", "collection_id", "title", "source", "url")
-    document_columns += ("mime_type", "size", "added_at", "fetch_interval")
+    document_columns = (
+        "id",
+        "collection_id",
+        "title",
+        "source",
+        "url",
+        "mime_type",
+        "size",
+        "added_at",
+        "fetch_interval",
+    )
     sitemap_columns = ("collection_id", "url", "max_pages", "fetch_interval", "fetched_at")
     shares = CollectionShare.objects.filter(user=user)
     sitemaps = Sitemap.objects.filter(Q(collection__owner=user) | Q(scheduled_by=user))
@@ -258,15 +283,13 @@ def _knowledge_tables(user: User) -> Iterable[ExportedTable]:
 
 def _learning_tables(user: User) -> Iterable[ExportedTable]:
     """Return what was learned from the user."""
-    experience_columns: tuple[str, ...] = (
+    experience_columns = (
         "id",
         "agent_id",
         "project_id",
         "scope",
         "kind",
         "source",
-    )
-    experience_columns += (
         "status",
         "question",
         "text",
@@ -308,7 +331,6 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
-        ("deleted-usage", DeletedUsage.objects.filter(user=user), USAGE_COLUMNS),
         ("quotas", Quota.objects.filter(user=user), ("measure", "window", "limit")),
         ("usage", BudgetCounter.objects.filter(scope=f"user:{user.pk}"), counter_columns),
         ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),
@@ -320,10 +342,10 @@ def _recently_deleted(user: User) -> Iterator[str]:
     tables = {rows.model: (name, columns) for name, rows, columns in _tables(user)}
     entries = []
     for row in deleted_rows.rows_of(user):
-        name, columns = tables.get(type(row), ("", ()))
-        present = {column.attname for column in row._meta.concrete_fields}.intersection(columns)
-        values = {column: _json_value(getattr(row, column)) for column in sorted(present)}
-        entries += [{"table": name, **values}] if name else []
+        if type(row) in tables:
+            name, columns = tables[type(row)]
+            names = {field.attname for field in row._meta.concrete_fields}.intersection(columns)
+            entries.append({"table": name, **_row_dict(row, sorted(names))})
     yield from _json_list(entries)
 
 
@@ -331,26 +353,19 @@ def _authored_by(model: type[Model], user: User) -> QuerySet[Any]:
     return model._default_manager.filter(author=user)
 
 
-def _runs(user: User) -> QuerySet[Run]:
-    """Return the user's runs and those in shared chats, not those they can review."""
-    shared_topics = Membership.objects.shared_topics(user)
-    visible = Run.objects.listed().filter(Q(user=user) | Q(topic__in=shared_topics))
-    return visible.select_related("user", "origin")
-
-
 def _signins(user: User) -> Iterator[str]:
     """Yield the user's sign-ins from the audit log, including failed ones."""
     person = audit.person(user)
-    about = Q(person=person) | Q(subject=person.subject)
-    rows = AuditEntry.objects.filter(about, action__regex=SIGN_IN_ACTIONS)
+    is_theirs = Q(person=person) | Q(subject=person.subject)
+    rows = AuditEntry.objects.filter(is_theirs, action__regex=SIGN_IN_ACTIONS)
     yield from _json_list(
-        {"at": _json_value(entry.at), "action": entry.action, **_sign_in_origin(entry)}
+        {
+            "at": _json_value(entry.at),
+            "action": entry.action,
+            **json.loads(entry.person.decrypt(entry.place) or "{}"),
+        }
         for entry in _paginate(rows.select_related("person"))
     )
-
-
-def _sign_in_origin(entry: AuditEntry) -> dict[str, str]:
-    return json.loads(entry.person.decrypt(entry.place) or "{}")
 
 
 def _paginate(rows: QuerySet[Any]) -> Iterator[Any]:
@@ -361,28 +376,16 @@ def _paginate(rows: QuerySet[Any]) -> Iterator[Any]:
         last = page[-1].pk
 
 
-def _table_json(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[str]:
-    entries = (
-        {name: _json_value(getattr(row, name)) for name in columns} for row in _paginate(rows)
-    )
-    yield from _json_list(entries)
+def _row_dict(row: Model, columns: Iterable[str]) -> dict[str, Any]:
+    return {name: _json_value(getattr(row, name)) for name in columns}
 
 
 def _json_list(items: Iterable[Any]) -> Iterator[str]:
     yield "["
-    for at, item in enumerate(items):
-        yield f"{',' if at else ''}\n{json.dumps(item, ensure_ascii=False)}"
+    for index, item in enumerate(items):
+        yield f"{',' if index else ''}\n{json.dumps(item, ensure_ascii=False)}"
     yield "]\n"
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
 def _json_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
-
-
-def _escape_line(text: str) -> str:
-    """Escape Markdown and put the text on one line."""
-    return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", " ".join(text.split()))

@@ -16,13 +16,14 @@ from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import caches, runs
+from agents import runs
 from agents.access import audit
-from agents.accounts import roles, sessions
+from agents.accounts.authentication import sessions
+from agents.accounts.users import roles
 from agents.db import database
 from agents.engine.events import EventType
 from agents.knowledge.retrieval import full_text
-from agents.library import personal_data
+from agents.metering import caches
 from agents.models import (
     AgentVersion,
     Approval,
@@ -39,12 +40,13 @@ from agents.models import (
     Schedule,
 )
 from agents.review.models import Example, Label, Note, Review
-from chat.imports import jobs
+from agents.web.library import personal_data
 from chat.messages import queue
 from chat.models import ChatSession, Message
 from chat.projects import membership
 from chat.sessions import batched_delete, branches, server_files
 from chat.sharing import members
+from chat.transfer.imports import jobs
 
 from . import erasure_report, erasure_scope, free_space, person_texts, quotations
 from .erasure_report import Report
@@ -53,6 +55,18 @@ from .quotation_matcher import MIN_TEXT_CHARS, REDACTED
 from .text_columns import TEXT_COLUMNS
 
 PAGE_SIZE = 200
+# Their tables are overwritten at the end.
+WIPED_MODELS: list[type[Model]] = [
+    *TEXT_COLUMNS,
+    Chunk,
+    ChunkVector,
+    DocumentPart,
+    RunAttachment,
+    CacheEntry,
+    Deletion,
+    User,
+    Session,
+]
 
 
 class ErasureRejected(Exception):
@@ -96,7 +110,13 @@ def begin(user: User, by: User | None) -> None:
         if is_new:
             audit.record(by, audit.ERASURE_STARTED, person)
     jobs.cancel_all(user)
-    _end_sessions(user)
+    # End all sessions of the user and close their pages.
+    sessions.end(user.visits.all())
+    last = ""
+    while page := list(Session.objects.filter(pk__gt=last).order_by("pk")[:PAGE_SIZE]):
+        theirs = [row.pk for row in page if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
+        Session.objects.filter(pk__in=theirs).delete()
+        last = page[-1].pk
 
 
 def finish(user: User) -> Report:
@@ -136,13 +156,19 @@ def finish(user: User) -> Report:
     personal_data.erase(user)
     caches.clear()  # anything in it may quote them, and can be made again
     remaining = texts.left()
-    _leave_sessions(user)
+    Membership.objects.filter(user=user, member__session__user=user).delete()
+    for chat in ChatSession.objects.shared_with(user):
+        members.leave(chat, user)
     membership.leave_all(user)
     pk = user.pk
     with transaction.atomic():
-        _delete_account(user)
-        # Without an actor: the entry for the start names them.
+        # The audit log keeps an anonymous token.
         person = texts.person
+        AuditPerson.objects.filter(pk=person.pk).update(name="", key="")
+        content_type = ContentType.objects.get_for_model(user)
+        LogEntry.objects.filter(content_type=content_type, object_id=str(pk)).delete()
+        user.delete()
+        # Without an actor: the entry for the start names them.
         counts = {
             "removed": removed,
             "replaced": erasure_report.to_counts(replaced),
@@ -150,31 +176,9 @@ def finish(user: User) -> Report:
         }
         audit.record(None, audit.PERSON_ERASED, person, **Report(**counts, storage="").facts)
     server_files.delete_for_person(pk, topics)
-    tables = {*_table_names(), *full_text.drop_deleted_words()}
+    tables = {model._meta.db_table for model in WIPED_MODELS}
+    tables.update(full_text.drop_deleted_words())
     return Report(**counts, storage=free_space.wipe(tables))
-
-
-def _table_names() -> set[str]:
-    models: list[type[Model]] = [
-        *TEXT_COLUMNS,
-        *(Chunk, ChunkVector, DocumentPart),
-        RunAttachment,
-        CacheEntry,
-        Deletion,
-        get_user_model(),
-        Session,
-    ]
-    return {model._meta.db_table for model in models}
-
-
-def _end_sessions(user: User) -> None:
-    """End all sessions of the user and close their pages."""
-    sessions.end(user.visits.all())
-    last = ""
-    while page := list(Session.objects.filter(pk__gt=last).order_by("pk")[:PAGE_SIZE]):
-        theirs = [row.pk for row in page if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
-        Session.objects.filter(pk__in=theirs).delete()
-        last = page[-1].pk
 
 
 def _anonymize_feedback(user: User) -> None:
@@ -187,18 +191,11 @@ def _anonymize_feedback(user: User) -> None:
     Label.objects.filter(author=user).annotate(size=Length("name")).filter(
         size__gte=MIN_TEXT_CHARS
     ).delete()
-    for example in Example.objects.filter(saved_by=user):
+    for example in Example._base_manager.filter(saved_by=user):
         name = f"{REDACTED} {example.pk}"
-        Example.objects.filter(pk=example.pk).update(
+        Example._base_manager.filter(pk=example.pk).update(
             name=name, expected="", checks=[], tags="", saved_by=None
         )
-
-
-def _leave_sessions(user: User) -> None:
-    """Leave other users' chats and notify their pages."""
-    Membership.objects.filter(user=user, member__session__user=user).delete()
-    for chat in ChatSession.objects.shared_with(user):
-        members.leave(chat, user)
 
 
 def _anonymize_decisions(user: User, texts: PersonTexts) -> None:
@@ -217,12 +214,3 @@ def _anonymize_decisions(user: User, texts: PersonTexts) -> None:
                 reason="",
                 decided_by=None,
             )
-
-
-def _delete_account(user: User) -> None:
-    """Delete the account; the audit log keeps an anonymous token."""
-    person = audit.person(user)
-    AuditPerson.objects.filter(pk=person.pk).update(name="", key="")
-    content_type = ContentType.objects.get_for_model(user)
-    LogEntry.objects.filter(content_type=content_type, object_id=str(user.pk)).delete()
-    user.delete()

@@ -7,8 +7,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from agents.library import personal_data
 from agents.models import (
     AgentStep,
     Approval,
@@ -24,10 +24,23 @@ from agents.models import (
     ToolGrant,
 )
 from agents.review.models import Comment, Example, Note, Rating, SavedView
+from agents.web.library import personal_data
 from chat.models import Attachment, ChatSession, Folder, Message, Prompt
 from chat.sessions import server_files
 
 from . import erasure_scope, free_space
+
+STORAGE_SENTENCES = {
+    free_space.OVERWRITTEN: gettext_lazy(
+        "The database and its log have been overwritten where this data was stored."
+    ),
+    free_space.VACUUMED: gettext_lazy(
+        "PostgreSQL has freed the space and will overwrite it with new rows."
+    ),
+    free_space.LATER: gettext_lazy(
+        "The database was busy, so the rest of its log will be overwritten later."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,20 +75,20 @@ class Report:
     @property
     def sentences(self) -> list[str]:
         """Return the report as sentences."""
-        parts = [
-            (_("Removed: %(found)s."), self.removed),
-            (_("Text removed from other users' data: %(found)s."), self.replaced),
-            (
-                _("The configuration still quotes this user: %(found)s. Edit it manually."),
-                self.left,
-            ),
-        ]
-        sentences = [
-            heading % {"found": _format_counts(lines)}
-            for heading, lines in parts
-            if _format_counts(lines)
-        ]
-        return [*sentences, *([_storage_messages()[self.storage]] if self.storage else [])]
+        in_config = _("The configuration still quotes this user: %(found)s. Edit it manually.")
+        templates = {
+            _("Removed: %(found)s."): self.removed,
+            _("Text removed from other users' data: %(found)s."): self.replaced,
+            in_config: self.left,
+        }
+        sentences = []
+        for template, lines in templates.items():
+            counts = [f"{line.what} ({line.count:,})" for line in lines if line.count]
+            if counts:
+                sentences.append(template % {"found": ", ".join(counts)})
+        if self.storage:
+            sentences.append(str(STORAGE_SENTENCES[self.storage]))
+        return sentences
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -84,36 +97,14 @@ class Report:
         return {name: {line.kind: line.count for line in kinds[name]} for name in kinds}
 
 
-def _format_counts(lines: list[ErasureCount]) -> str:
-    return ", ".join(f"{line.what} ({line.count:,})" for line in lines if line.count)
-
-
-def _storage_messages() -> dict[str, str]:
-    return {
-        free_space.OVERWRITTEN: _(
-            "The database and its log have been overwritten where this data was stored."
-        ),
-        free_space.VACUUMED: _(
-            "PostgreSQL has freed the space and will overwrite it with new rows."
-        ),
-        free_space.LATER: _(
-            "The database was busy, so the rest of its log will be overwritten later."
-        ),
-    }
-
-
 def plan(user: User) -> ErasurePlan:
-    return ErasurePlan(goes=_what_goes(user), stays=_what_stays(user))
-
-
-def _what_goes(user: User) -> list[ErasureCount]:
     own_chats = ChatSession.objects.filter(user=user)
     messages = Message.objects.filter(author=user)
     runs = Run.objects.filter(erasure_scope.runs_filter(user))
     attached = Attachment.objects.filter(Q(user=user) | Q(message__session__in=own_chats))
     collections = Collection.objects.filter(owner=user, deleted_at=None)
     folders = server_files.count_for_person(user, erasure_scope.own_topics(user))
-    return [
+    goes = [
         _count(_("Chats, including all messages"), own_chats),
         _count(_("of which shared with others"), own_chats.filter(is_shared=True)),
         _count(_("Messages in other users' chats"), messages.exclude(session__user=user)),
@@ -135,31 +126,28 @@ def _what_goes(user: User) -> list[ErasureCount]:
             what=_("Folders that MCP servers have for this user and their chats"), count=folders
         ),
     ]
-
-
-def _what_stays(user: User) -> list[ErasureCount]:
-    runs = Run.objects.filter(erasure_scope.runs_filter(user))
     notes = Note.objects.filter(author=user).exclude(run__in=runs)
     documents = personal_data.staying_documents(user)
     audit_entries = AuditEntry.objects.filter(erasure_scope.audit_filter(user))
-    return [
+    stays = [
         _count(_("Decisions on other users' tool calls"), erasure_scope.decisions(user)),
         _count(_("Notes on other users' runs"), notes),
         _count(_("Documents added to the installation's collections"), documents),
         _count(_("Audit log entries"), audit_entries),
     ]
+    return ErasurePlan(goes=goes, stays=stays)
 
 
 def _count(what: str, rows: QuerySet[Any]) -> ErasureCount:
     return ErasureCount(what=what, count=rows.count())
 
 
-def to_counts(found: Counter) -> list[ErasureCount]:
+def to_counts(counter: Counter) -> list[ErasureCount]:
     return [
         ErasureCount(
             what=str(model._meta.verbose_name_plural), count=count, kind=model._meta.model_name
         )
-        for model, count in found.items()
+        for model, count in counter.items()
         if count
     ]
 
@@ -180,7 +168,7 @@ def count_rows(user: User) -> list[ErasureCount]:
         Rating.objects.filter(Q(user=user) | Q(run__in=runs)),
         Comment.objects.filter(Q(author=user) | Q(run__in=runs)),
         Note.objects.filter(run__in=runs),
-        Example.objects.filter(run__in=runs),
+        Example._base_manager.filter(run__in=runs),
         Schedule.objects.filter(user=user),
         SavedView.objects.filter(user=user),
         ToolGrant.objects.filter(user=user),
@@ -197,5 +185,6 @@ def count_rows(user: User) -> list[ErasureCount]:
 
 def count_server_folders(user: User, topics: set[str]) -> list[ErasureCount]:
     count = server_files.count_for_person(user, topics)
-    what = _("folders of MCP servers")
-    return [ErasureCount(what=what, count=count, kind="mcpfolder")] if count else []
+    if not count:
+        return []
+    return [ErasureCount(what=_("folders of MCP servers"), count=count, kind="mcpfolder")]

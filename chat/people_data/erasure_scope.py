@@ -20,11 +20,18 @@ def own_topics(user: User) -> set[str]:
 def shared_topics(user: User) -> set[str]:
     """Return topics in which the user wrote or decided something."""
     messages = Message.objects.filter(author=user).exclude(session__user=user)
-    chats = ChatSession.objects.filter(pk__in=messages.values("session"))
+    pks = set(messages.values_list("session", flat=True))
+    # Deleted messages are in a chat of their own until they are erased.
+    deleted = ChatSession.objects.exclude(deleted_at=None)
+    removals = deleted.filter(options__has_key=ChatSession.TAKEN_FROM)
+    origins = {row.pk: row.options[ChatSession.TAKEN_FROM]["chat"] for row in removals}
+    pks |= {origins[pk] for pk in pks if pk in origins}
+    pks |= {pk for pk, origin in origins.items() if origin in pks}
+    chats = ChatSession.objects.filter(pk__in=pks)
     shared = Run.objects.filter(message__session__in=chats)
     decided = Run.objects.filter(approvals__decided_by=user)
-    found = (shared | decided).values_list("topic", flat=True)
-    return {*found, *(chat.topic for chat in chats)}
+    topics = set((shared | decided).values_list("topic", flat=True))
+    return topics | {chat.topic for chat in chats}
 
 
 def related_runs(user: User, topics: Iterable[str] = ()) -> set[int]:

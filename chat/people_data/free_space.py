@@ -5,10 +5,13 @@ from collections.abc import Iterable
 
 from django.db import DatabaseError, connection
 
-MAX_ATTEMPTS, RETRY_SECONDS = 20, 0.25  # seconds
+MAX_ATTEMPTS = 20
+RETRY_SECONDS = 0.25
 
 # States in the erasure report.
-OVERWRITTEN, VACUUMED, LATER = "overwritten", "vacuumed", "later"
+OVERWRITTEN = "overwritten"
+VACUUMED = "vacuumed"
+LATER = "later"
 
 
 def wipe(tables: Iterable[str]) -> str:
@@ -18,7 +21,15 @@ def wipe(tables: Iterable[str]) -> str:
     waits for readers. PostgreSQL marks the space as free for reuse.
     """
     if connection.vendor == "postgresql":
-        return _vacuum(tables)
+        if connection.in_atomic_block:
+            return LATER
+        table_list = ", ".join(map(connection.ops.quote_name, sorted(tables)))
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"VACUUM {table_list}")
+        except DatabaseError:  # no permission; autovacuum will do it
+            return LATER
+        return VACUUMED
     for _attempt in range(MAX_ATTEMPTS):
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -27,15 +38,3 @@ def wipe(tables: Iterable[str]) -> str:
             return OVERWRITTEN
         time.sleep(RETRY_SECONDS)
     return LATER
-
-
-def _vacuum(tables: Iterable[str]) -> str:
-    if connection.in_atomic_block:
-        return LATER
-    table_list = ", ".join(map(connection.ops.quote_name, sorted(tables)))
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"VACUUM {table_list}")
-    except DatabaseError:  # no permission; autovacuum will do it
-        return LATER
-    return VACUUMED

@@ -11,7 +11,7 @@ from django.db.models import Model, Q
 
 from agents.access import audit
 from agents.accounts.models import Profile
-from agents.console import deleted_rows
+from agents.console.admin_classes import deleted_rows
 from agents.engine.events import EventType
 from agents.models import (
     AgentStep,
@@ -50,7 +50,7 @@ class PersonTexts:
         name = user.get_username()
         self.matcher = QuotationMatcher(
             own | answers,
-            phrases=[f"{name} {what}" for what in DECISION_WORDS],
+            phrases=[f"{name} {decision}" for decision in DECISION_WORDS],
             answers=dict(erasure_scope.decisions(user).values_list("call_id", "reason")),
             quotable=own,
         )
@@ -64,7 +64,9 @@ class PersonTexts:
     ) -> Counter:
         """Replace the texts: all of them in related rows, long ones everywhere."""
         run_rows = quotations.run_rows(sorted(run_pks))
-        chat_rows = quotations.session_rows(self._session_pks)
+        topic_parts = (topic.partition(".") for topic in sorted(self.topics))
+        chats = [int(pk) for kind, _dot, pk in topic_parts if kind == "chat" and pk.isdecimal()]
+        chat_rows = quotations.session_rows(chats)
         counts = quotations.redact_rows(self.matcher, chain(run_rows, chat_rows), excluded)
         counts[RunEvent] += quotations.redact_deltas(self.matcher, sorted(run_pks))
         counts[AgentStep] += self._replace_answers()
@@ -92,11 +94,6 @@ class PersonTexts:
         counts = quotations.count_in_config(self._distinctive_matcher)
         counts[Deletion] += deleted_rows.count_matching(self._distinctive_matcher.matches)
         return +counts
-
-    @property
-    def _session_pks(self) -> list[int]:
-        parts = (topic.partition(".") for topic in sorted(self.topics))
-        return [int(pk) for kind, _dot, pk in parts if kind == "chat" and pk.isdecimal()]
 
     def _replace_answers(self) -> int:
         """Replace answers to questions in their steps, even short ones."""

@@ -19,7 +19,9 @@ from agents.engine.loop import AskPersonTool
 
 REDACTED = "‹…›"
 # Shorter text may be anyone's; longer text isn't repeated by chance.
-MIN_TEXT_CHARS, MIN_SENTENCE_CHARS, MIN_DISTINCTIVE_CHARS = 12, 30, 40
+MIN_TEXT_CHARS = 12
+MIN_SENTENCE_CHARS = 30
+MIN_DISTINCTIVE_CHARS = 40
 MIN_BARE_CHARS = 4  # of short text that is found without quotation marks
 QUOTATION_MARKS = ('""', "''", "``", "“”", "‘’", "„“", "«»", "‹›", "「」", "『』")
 PREFIX_CHARS = 40  # enough of the start to recognize text that was cut off
@@ -30,8 +32,23 @@ SENTENCE_BREAK = re.compile(r"(?<=[.!?。！？])\s*|\n+")
 MASK_PATTERN = re.compile(r"‹[^›]*›")
 # Keys and kinds that rows depend on; these are never replaced.
 STRUCTURAL_KEYS = {
-    *("role", "type", "kind", "status", "id", "tool_call_id", "call_id", "model", "digest"),
-    *("name", "tool", "effect", "agent", "why", "action", "stopped_reason", "limit"),
+    "role",
+    "type",
+    "kind",
+    "status",
+    "id",
+    "tool_call_id",
+    "call_id",
+    "model",
+    "digest",
+    "name",
+    "tool",
+    "effect",
+    "agent",
+    "why",
+    "action",
+    "stopped_reason",
+    "limit",
 }
 CONTENT_KEYS = ("content", "content_preview", "observation")
 
@@ -53,14 +70,14 @@ class QuotationMatcher:
         quoted = {text.strip() for text in texts} - {"", REDACTED}
         self._answers = {call: text for call, text in answers.items() if text}
         self.short = {text for text in quoted if len(text) < MIN_TEXT_CHARS}
-        whole = quoted - self.short
+        long_texts = quoted - self.short
         self._quotable = self.short & {text.strip() for text in quotable}
         longest_first = sorted(self._quotable, key=len, reverse=True)
         self._short_patterns = [
             _compile_pattern(batch) for batch in batches(longest_first, PATTERN_BATCH)
         ]
-        self._all = "\n".join(whole)
-        pieces = {piece for text in whole for piece in _text_variants(text)} | {*phrases}
+        self._all = "\n".join(long_texts)
+        pieces = {piece for text in long_texts for piece in _text_variants(text)} | {*phrases}
         self._forms: dict[str, list[str]] = {}
         for form in {form for piece in pieces for form in _json_encodings(piece)}:
             self._forms.setdefault(form[:PREFIX_CHARS], []).append(form)
@@ -93,32 +110,34 @@ class QuotationMatcher:
     def _redact_field(self, container: dict[str, Any], name: str, item: Any) -> Any:
         if name in STRUCTURAL_KEYS and isinstance(item, str):
             return item
-        if isinstance(item, str) and item in self.short and _is_user_text(container, name):
-            return REDACTED
+        if isinstance(item, str) and item in self.short:
+            is_asked = name == "observation" and container.get("tool") == AskPersonTool.name
+            if is_asked or (name == "content" and container.get("role") == "user"):
+                return REDACTED
         if name in CONTENT_KEYS and isinstance(item, str):
             answer = self._answers.get(str(container.get("tool_call_id", "")))
             item = item.replace(answer, REDACTED) if answer else item
         if name == "replaced" and isinstance(item, dict):
             # Pseudonyms of a request: aliases and their values.
-            return {alias: self._redact_alias(value) for alias, value in item.items()}
+            return {
+                alias: REDACTED
+                if isinstance(value, str) and value and value in self._all
+                else self.without(value)
+                for alias, value in item.items()
+            }
         return self.without(item)
-
-    def _redact_alias(self, value: Any) -> Any:
-        is_theirs = isinstance(value, str) and value and value in self._all
-        return REDACTED if is_theirs else self.without(value)
 
     def _redact_text(self, text: str) -> str:
         for pattern in self._patterns:
-            parts, done = [], 0
-            for found in pattern.finditer(text):
-                if found.start() >= done:
-                    parts += [text[done : found.start()], REDACTED]
-                    done = found.start() + self._match_length(text[found.start() :], found[0])
-            text = "".join([*parts, text[done:]])
-        return self._redact_short(text)
-
-    def _redact_short(self, text: str) -> str:
-        """Replace short texts that are quoted, or that stand alone and aren't just a word."""
+            pieces = []
+            end = 0
+            for match in pattern.finditer(text):
+                start = match.start()
+                if start >= end:
+                    pieces += [text[end:start], REDACTED]
+                    end = start + self._match_length(text[start:], match[0])
+            text = "".join([*pieces, text[end:]])
+        # Short texts that are quoted, or that stand alone and aren't just a word.
         for pattern in self._short_patterns:
             spans = [m.span() for m in pattern.finditer(text) if _is_quoted(text, *m.span())]
             if spans and (value := _json_container(text)) is not None:
@@ -140,13 +159,14 @@ class QuotationMatcher:
 
 def _is_quoted(text: str, start: int, end: int) -> bool:
     """Whether a short text is quoted here; an ordinary word needs quotation marks."""
-    before, after = text[:start][-1:], text[end:][:1]
-    if before and after and before + after in QUOTATION_MARKS:
+    left = text[:start][-1:]
+    right = text[end:][:1]
+    if left and right and left + right in QUOTATION_MARKS:
         return True
     quoted = text[start:end]
     is_word = quoted.isalpha() and _weighted_length(quoted) < MIN_TEXT_CHARS
     # Japanese has no spaces between words.
-    edges = (before + quoted[0], quoted[-1] + after)
+    edges = (left + quoted[0], quoted[-1] + right)
     stands_alone = not any(len(e) == 2 and e.isascii() and e.isalnum() for e in edges)
     return stands_alone and not is_word and len(quoted) >= MIN_BARE_CHARS
 
@@ -162,22 +182,16 @@ def _json_container(text: str) -> Any:
     return value if isinstance(value, dict | list) else None
 
 
-def _is_user_text(container: dict[str, Any], name: str) -> bool:
-    """Whether text in this place was written by a user."""
-    is_asked = name == "observation" and container.get("tool") == AskPersonTool.name
-    return is_asked or (name == "content" and container.get("role") == "user")
-
-
 def _text_variants(text: str) -> Iterator[str]:
     """Yield a text, its lines and sentences, also with personal data masked."""
     yield text
     yield " ".join(text.split())
-    sentences = [part.strip() for part in SENTENCE_BREAK.split(text)]
-    yield from (part for part in sentences if _weighted_length(part) >= MIN_SENTENCE_CHARS)
+    sentences = map(str.strip, SENTENCE_BREAK.split(text))
+    yield from (line for line in sentences if _weighted_length(line) >= MIN_SENTENCE_CHARS)
     masked = masking.mask_text(text)
     if masked != text:
-        parts = [part.strip() for part in MASK_PATTERN.split(masked)]
-        yield from (part for part in parts if len(part) >= MIN_TEXT_CHARS)
+        pieces = map(str.strip, MASK_PATTERN.split(masked))
+        yield from (piece for piece in pieces if len(piece) >= MIN_TEXT_CHARS)
 
 
 def _json_encodings(text: str) -> Iterator[str]:
@@ -190,7 +204,8 @@ def _json_encodings(text: str) -> Iterator[str]:
 
 def _compile_pattern(keys: Iterable[str]) -> Any:
     options = re2.Options()
-    options.max_mem, options.log_errors = MAX_REGEX_BYTES, False
+    options.max_mem = MAX_REGEX_BYTES
+    options.log_errors = False
     return re2.compile("|".join(map(re2.escape, keys)), options)
 
 

@@ -64,7 +64,15 @@ def redact_deltas(matcher: QuotationMatcher, runs: Iterable[int]) -> int:
             for _key, group in groupby(
                 by_step, lambda delta: (delta.type, delta.data.get("step", 0))
             ):
-                count += _redact_delta_group(matcher, list(group))
+                step_deltas = list(group)
+                text = "".join(str(delta.data.get("content", "")) for delta in step_deltas)
+                redacted = matcher.without(text)
+                if redacted == text:
+                    continue
+                for index, delta in enumerate(step_deltas):
+                    data = delta.data | {"content": redacted if index == 0 else ""}
+                    RunEvent.objects.filter(pk=delta.pk).update(data=data)
+                count += len(step_deltas)
     return count
 
 
@@ -72,7 +80,7 @@ def count_in_config(matcher: QuotationMatcher) -> Counter:
     """Count configuration that contains these texts, which stays."""
     counts: Counter = Counter()
     for model, columns in CONFIG_COLUMNS.items():
-        for page in _pk_pages(model._default_manager.all()):
+        for page in _pk_pages(model._base_manager.all()):
             counts[model] += sum(
                 matcher.matches(text) for _pk, text in _row_texts(model, page, columns)
             )
@@ -92,7 +100,7 @@ def run_rows(runs: Sequence[int]) -> Rows:
                     RunEvent.objects.filter(run__in=batch).exclude(type__in=DELTA_TYPES),
                 )
             elif "run" in names and model is not Message:
-                yield model, model._default_manager.filter(run__in=batch)
+                yield model, model._base_manager.filter(run__in=batch)
 
 
 def session_rows(sessions: Sequence[int]) -> Rows:
@@ -103,16 +111,16 @@ def session_rows(sessions: Sequence[int]) -> Rows:
         yield Message, Message.objects.filter(session__in=batch)
 
 
-def all_rows(after: Mapping[type[Model], int]) -> Rows:
+def all_rows(last_pks: Mapping[type[Model], int]) -> Rows:
     """Yield all rows with text, or those after these ids."""
     for model in TEXT_COLUMNS:
-        rows = model._default_manager.filter(pk__gt=after.get(model, 0))
+        rows = model._base_manager.filter(pk__gt=last_pks.get(model, 0))
         yield model, rows.exclude(type__in=DELTA_TYPES) if model is RunEvent else rows
 
 
 def latest_pks() -> dict[type[Model], int]:
     """Return the highest id of each kind."""
-    querysets = {model: model._default_manager.order_by("-pk") for model in TEXT_COLUMNS}
+    querysets = {model: model._base_manager.order_by("-pk") for model in TEXT_COLUMNS}
     return {
         model: querysets[model].values_list("pk", flat=True).first() or 0 for model in querysets
     }
@@ -129,29 +137,26 @@ def _redact_page(
         return 0
     count = 0
     with transaction.atomic():
-        for row in model._default_manager.filter(pk__in=matching_pks).order_by("pk"):
+        for row in model._base_manager.filter(pk__in=matching_pks).order_by("pk"):
             old = {name: getattr(row, name) for name in columns}
             new = {name: matcher.without(value) for name, value in old.items()}
             changed = {name: value for name, value in new.items() if value != old[name]}
             if changed:
-                _save_row(model, row.pk, changed)
+                for name, value in changed.items():
+                    max_length = getattr(model._meta.get_field(name), "max_length", None)
+                    if max_length and isinstance(value, str):
+                        changed[name] = value[:max_length]
+                if model is Example and "name" in changed:  # must be unique
+                    changed["name"] = f"{REDACTED} {row.pk}"
+                rows = model._base_manager.filter(pk=row.pk)
+                if model is Label and "name" in changed:
+                    rows.delete()
+                else:
+                    rows.update(**changed)
                 count += 1
                 run = row.pk if model is Run else getattr(row, "run_id", None)
                 runs.update([run] if run else [])
     return count
-
-
-def _save_row(model: type[Model], pk: int, changed: dict[str, Any]) -> None:
-    for name, value in changed.items():
-        most = getattr(model._meta.get_field(name), "max_length", None)
-        if most and isinstance(value, str):
-            changed[name] = value[:most]
-    if model is Example and "name" in changed:  # must be unique
-        changed["name"] = f"{REDACTED} {pk}"
-    if model is Label and "name" in changed:
-        model._default_manager.filter(pk=pk).delete()
-        return
-    model._default_manager.filter(pk=pk).update(**changed)
 
 
 def _row_texts(
@@ -165,37 +170,25 @@ def _row_texts(
         if isinstance(field, JSONField)
     }
     plain = [name for name, field in fields.items() if not isinstance(field, JSONField)]
-    rows = model._default_manager.filter(pk__in=page).annotate(**as_text)
+    rows = model._base_manager.filter(pk__in=page).annotate(**as_text)
     for pk, *texts in rows.order_by("pk").values_list("pk", *plain, *as_text):
         yield pk, "\n".join(text for text in texts if text)
 
 
 def _pk_pages(rows: QuerySet[Any]) -> Iterator[list[int]]:
-    last, ordered = 0, rows.order_by("pk").values_list("pk", flat=True)
+    ordered = rows.order_by("pk").values_list("pk", flat=True)
+    last = 0
     while page := list(ordered.filter(pk__gt=last)[:PAGE_SIZE]):
         yield page
         last = page[-1]
 
 
-def _redact_delta_group(matcher: QuotationMatcher, deltas: list[RunEvent]) -> int:
-    text = "".join(str(delta.data.get("content", "")) for delta in deltas)
-    redacted = matcher.without(text)
-    if redacted == text:
-        return 0
-    for index, delta in enumerate(deltas):
-        data = delta.data | {"content": redacted if index == 0 else ""}
-        RunEvent.objects.filter(pk=delta.pk).update(data=data)
-    return len(deltas)
-
-
 def texts_by_others(user: User, texts: Iterable[str]) -> set[str]:
     """Return which of these texts someone else also wrote, exactly."""
-    found: set[str] = set()
+    by_others: set[str] = set()
     for batch in batches(texts, PAGE_SIZE):
-        theirs = Message.objects.exclude(author=user).filter(text__in=batch)
+        messages = Message.objects.exclude(author=user).filter(text__in=batch)
         runs = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=batch)
-        found |= {
-            *theirs.values_list("text", flat=True),
-            *runs.values_list("query", flat=True),
-        }
-    return found
+        by_others.update(messages.values_list("text", flat=True))
+        by_others.update(runs.values_list("query", flat=True))
+    return by_others

@@ -1,7 +1,6 @@
 """Deletes data past its retention period: by a command, and once a day by the server."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
@@ -9,31 +8,28 @@ from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agents.access import audit
-from agents.accounts import invitations
-from agents.budgets import counters
-from agents.catalog import file_tables
-from agents.console import deleted_rows
+from agents.access import audit, recently_deleted
+from agents.accounts.users import invitations
+from agents.catalog.attachments import file_tables
+from agents.db.installation import configured
 from agents.db.periodic import periodic
-from agents.experiments import service as experiments
-from agents.files import store as file_store
-from agents.installation import configured
-from agents.learning import store as learning_store
-from agents.memory import store as memory_store
+from agents.knowledge.files import store as file_store
+from agents.memory import store as note_store
+from agents.metering.budgets import counters
 from agents.models import (
     AuditEntry,
     AuditPerson,
-    DeletedUsage,
     PeriodicJob,
     ReadingUsage,
     Run,
 )
+from agents.review.experiments import service as experiments
 from agents.review.models import Example, Review
 from chat.attachments import uploads
-from chat.imports import jobs
 from chat.models import ChatSession, Message
 from chat.sessions import batched_delete, server_files
 from chat.sharing import public_links
+from chat.transfer.imports import jobs
 
 from . import erasure
 
@@ -43,8 +39,6 @@ PAGE_SIZE = 200
 PAUSE_SECONDS = 0.02
 # Of files that were read for no run.
 UNPAID_DAYS = 30
-# Of what is deleted, longer than any month of a quota.
-USAGE_DAYS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,34 +58,45 @@ class PruneResult:
 
 def prune(*, dry_run: bool = False) -> PruneResult:
     """Delete what is too old, in batches; with `dry_run` only count it."""
-    now = timezone.now()
-    cutoff = _cutoff(now, configured.KEEP_RUNS_DAYS.value)
+    started_at = timezone.now()
+    cutoff = _cutoff(started_at, configured.KEEP_RUNS_DAYS.value)
     sessions, runs, spared = _prune_runs(cutoff, dry_run) if cutoff else (0, 0, 0)
+    audit_cutoff = _cutoff(started_at, configured.KEEP_AUDIT_DAYS.value)
+    expired = Session.objects.filter(expire_date__lt=started_at)
+    entries = 0
+    signins = 0
+    if dry_run:
+        signins = expired.count()
+        if audit_cutoff is not None:
+            entries = AuditEntry.objects.filter(at__lt=audit_cutoff).count()
+    else:
+        while page := list(expired.values_list("pk", flat=True)[:PAGE_SIZE]):
+            signins += Session.objects.filter(pk__in=page).delete()[0]
+        if audit_cutoff is not None:
+            entries = audit.truncate(before=audit_cutoff)
     result = PruneResult(
-        sessions=sessions,
-        runs=runs,
-        spared=spared,
-        entries=_prune_audit(_cutoff(now, configured.KEEP_AUDIT_DAYS.value), dry_run),
-        signins=_prune_signins(now, dry_run),
+        sessions=sessions, runs=runs, spared=spared, entries=entries, signins=signins
     )
     if not dry_run:
         server_files.delete_unowned()
         uploads.delete_unsent()
         file_tables.delete_unused()
         file_store.sweep()
-        deleted_rows.erase_old(now)
-        counters.delete_old(now)
-        DeletedUsage.objects.filter(day__lt=now - timedelta(days=USAGE_DAYS)).delete()
-        unpaid = now - timedelta(days=UNPAID_DAYS)
+        recently_deleted.erase_due()
+        counters.delete_old(started_at)
+        unpaid = started_at - timedelta(days=UNPAID_DAYS)
         ReadingUsage.objects.filter(created_at__lt=unpaid).delete()
         public_links.delete_expired()
-        memory_store.purge_deleted()
-        learning_store.purge_deleted()
+        note_store.delete_expired()
         invitations.delete_old()
-        jobs.delete_old(now)
+        jobs.delete_old(started_at)
         if cutoff:
             experiments.delete_old(cutoff)
-        _save_result(result, now)
+        # For the health page.
+        values = {"started_at": started_at, "result": asdict(result)}
+        PeriodicJob.objects.update_or_create(values, name=JOB_NAME)
+        if not result.is_empty:
+            audit.record(None, audit.PRUNED, "retention", **asdict(result))
     return result
 
 
@@ -117,14 +122,14 @@ def _unfinished_erasures() -> QuerySet[AuditPerson]:
     return AuditPerson.objects.filter(leaves_at__lt=late, user__isnull=False)
 
 
-def protected_runs(before: datetime) -> set[int]:
+def protected_runs(cutoff: datetime) -> set[int]:
     """Return runs that stay at any age: live, in review, or saved as an example.
 
     The origins of their reruns stay too, because deleting them would delete the reruns.
     """
     open_reviews = Review.objects.open().values("run")
     examples = Example.objects.exclude(run=None).values("run")
-    is_recent_rerun = Q(origin__isnull=False, started_at__gte=before)
+    is_recent_rerun = Q(origin__isnull=False, started_at__gte=cutoff)
     is_protected = (
         Q(status__in=Run.LIVE) | Q(pk__in=open_reviews) | Q(pk__in=examples) | is_recent_rerun
     )
@@ -137,58 +142,30 @@ def protected_runs(before: datetime) -> set[int]:
     return protected
 
 
-def _cutoff(now: datetime, days: int | None) -> datetime | None:
-    return now - timedelta(days=days) if days else None
+def _cutoff(moment: datetime, days: int | None) -> datetime | None:
+    return moment - timedelta(days=days) if days else None
 
 
-def _prune_runs(before: datetime, dry_run: bool) -> tuple[int, int, int]:
-    protected = protected_runs(before)
-    old_sessions = ChatSession.objects.filter(updated_at__lt=before).order_by("pk")
+def _prune_runs(cutoff: datetime, dry_run: bool) -> tuple[int, int, int]:
+    """Delete old chats and runs; return how many chats, runs, and protected runs."""
+    protected = protected_runs(cutoff)
+    old_sessions = ChatSession.objects.filter(updated_at__lt=cutoff).order_by("pk")
     kept_messages = Message.objects.filter(session=OuterRef("pk"), run__in=protected)
-    standalone_runs = Run.objects.filter(started_at__lt=before, message=None)
+    standalone_runs = Run.objects.filter(started_at__lt=cutoff, message=None)
     protected_in_chats = Run.objects.filter(message__session__in=old_sessions, pk__in=protected)
     spared = protected_in_chats.count() + standalone_runs.filter(pk__in=protected).count()
     sessions = old_sessions.exclude(Exists(kept_messages))
     runs = standalone_runs.exclude(pk__in=protected)
     chat_runs = Run.objects.filter(message__session__in=sessions)
-    counts = sessions.count(), chat_runs.count() + runs.count(), spared
-    if not dry_run:
-        for session in _paginate(sessions):
-            while batched_delete.delete_session_batch(session, before):
-                time.sleep(PAUSE_SECONDS)
-        while batched_delete.delete_run_batch(runs):
-            time.sleep(PAUSE_SECONDS)
-    return counts
-
-
-def _paginate(sessions: QuerySet[ChatSession]) -> Iterator[ChatSession]:
+    counts = (sessions.count(), chat_runs.count() + runs.count(), spared)
+    if dry_run:
+        return counts
     last = 0
     while page := list(sessions.filter(pk__gt=last)[:PAGE_SIZE]):
         last = page[-1].pk  # a deleted row has no id
-        yield from page
-
-
-def _prune_audit(before: datetime | None, dry_run: bool) -> int:
-    if before is None:
-        return 0
-    if dry_run:
-        return AuditEntry.objects.filter(at__lt=before).count()
-    return audit.truncate(before=before)
-
-
-def _prune_signins(now: datetime, dry_run: bool) -> int:
-    expired = Session.objects.filter(expire_date__lt=now)
-    if dry_run:
-        return expired.count()
-    count = 0
-    while page := list(expired.values_list("pk", flat=True)[:PAGE_SIZE]):
-        count += Session.objects.filter(pk__in=page).delete()[0]
-    return count
-
-
-def _save_result(result: PruneResult, now: datetime) -> None:
-    """Save the result for the health page; audit it if anything was deleted."""
-    values = {"started_at": now, "result": asdict(result)}
-    PeriodicJob.objects.update_or_create(values, name=JOB_NAME)
-    if not result.is_empty:
-        audit.record(None, audit.PRUNED, "retention", **asdict(result))
+        for session in page:
+            while batched_delete.delete_session_batch(session, cutoff):
+                time.sleep(PAUSE_SECONDS)
+    while batched_delete.delete_run_batch(runs):
+        time.sleep(PAUSE_SECONDS)
+    return counts

@@ -4,8 +4,9 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 
 from agents.accounts.models import Profile
-from agents.alerts.models import Delivery, Notification
-from agents.experiments.models import ExperimentResult
+from agents.insight.alerts.models import Delivery, Notification
+from agents.insight.problems.models import Problem
+from agents.insight.suggestions.models import Suggestion
 from agents.models import (
     Agent,
     AgentDraft,
@@ -26,9 +27,8 @@ from agents.models import (
     StyleSignal,
     WorkflowVersion,
 )
-from agents.problems.models import Problem
+from agents.review.experiments.models import ExperimentResult
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from agents.suggestions.models import Suggestion
 from chat.models import Attachment, ChatSession, Message, Prompt, PublicLink
 
 # All columns that contain users' text.

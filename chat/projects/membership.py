@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy
 
 from agents.access import audit
 from agents.db.sanitize import sanitize_text
-from agents.library import deletion
 from agents.models import Collection, Project, ProjectMember
+from agents.web.library import deletion
 from chat.models import ChatSession
 
 MAX_MEMBERS = 100
@@ -22,12 +22,12 @@ class ProjectRejected(Exception):
 
 
 @transaction.atomic
-def create(owner: User, name: str, **about: object) -> Project:
+def create(owner: User, name: str, **columns: object) -> Project:
     """Create a project with its owner as a member, and a place for its documents."""
     if Project.objects.filter(owner=owner).count() >= MAX_PROJECTS:
         sentence = _("You have %(most)d projects, the limit. Delete some first.")
         raise ProjectRejected(sentence % {"most": MAX_PROJECTS})
-    project = Project.objects.create(owner=owner, name=name, **about)
+    project = Project.objects.create(owner=owner, name=name, **columns)
     _save_member(project, owner, may_write=True)
     Collection.objects.create(name=project.name, topic=project.topic)
     return project
@@ -60,8 +60,8 @@ def add(project: Project, name: str, right: str, by: User) -> None:
         sentence = _("This project already has %(most)d members, the maximum.")
         raise ProjectRejected(sentence % {"most": MAX_MEMBERS})
     _save_member(project, person, may_write=right == "write")
-    about = {"who": audit.person(person), "right": right}
-    audit.record(by, audit.MEMBER_ADDED, _audit_subject(project), **about)
+    who = audit.person(person)
+    audit.record(by, audit.MEMBER_ADDED, _audit_subject(project), who=who, right=right)
 
 
 @transaction.atomic
@@ -75,10 +75,10 @@ def remove(project: Project, user: int, by: User) -> None:
 
 
 @transaction.atomic
-def delete(project: Project) -> None:
+def delete(project: Project, user: User | None) -> None:
     """Delete a project with its documents and memory; its chats stay, without it."""
     for collection in Collection.objects.filter(topic=project.topic, deleted_at=None):
-        deletion.delete_collection(collection)
+        deletion.delete_collection(collection, user)
         # Restored alone, it would have no owner.
         Collection.objects.filter(pk=collection.pk).update(topic="", owner=project.owner)
     project.delete()
@@ -92,7 +92,7 @@ def leave_all(user: User) -> None:
     for project in Project.objects.filter(owner=user):
         heir = guests(project).filter(may_write=True).order_by("pk").first()
         if heir is None:
-            delete(project)
+            delete(project, None)
         else:
             Project.objects.filter(pk=project.pk).update(owner=heir.user)
     ProjectMember.objects.filter(user=user).delete()

@@ -24,21 +24,15 @@ class MoveChoice:
 
 def choices(chat: ChatSession, user: User) -> list[MoveChoice]:
     """Return the projects of a user and, for a chat in one of them, none."""
-    projects = Project.objects.for_user(user)
-    found = [
-        MoveChoice(one, _gains(one), is_here=one.pk == chat.project_id) for one in projects
-    ]
-    nowhere = MoveChoice(None, [], is_here=chat.project_id is None)
-    return [nowhere, *found]
-
-
-def _gains(project: Project) -> list[str]:
-    """Return what a chat can read in a project, and what it can't."""
-    found = [_("The agent gets the project's instructions and can search its documents.")]
-    if membership.is_shared(project):
-        found.append(_("Your personal memory isn't used, because the project is shared."))
-    found.append(_("Only you see the chat, unless you share it."))
-    return found
+    move_choices = [MoveChoice(None, [], is_here=chat.project_id is None)]
+    for project in Project.objects.for_user(user):
+        changes = [_("The agent gets the project's instructions and can search its documents.")]
+        if membership.is_shared(project):
+            changes.append(_("Your personal memory isn't used, because the project is shared."))
+        changes.append(_("Only you see the chat, unless you share it."))
+        is_here = project.pk == chat.project_id
+        move_choices.append(MoveChoice(project, changes, is_here))
+    return move_choices
 
 
 @transaction.atomic

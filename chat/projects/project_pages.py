@@ -13,10 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
-from agents.accounts.views.memory import last_deleted, read_form
+from agents.accounts.views.memory import read_form
+from agents.db.installation import configured
 from agents.db.sanitize import sanitize_line, sanitize_text
-from agents.installation import configured
-from agents.memory import MemoryRejected, MemoryScope, store
+from agents.memory import NoteRejected, memories
 from agents.models import Agent, Memory, Project, ProjectMember
 from agents.web import people_suggestions
 from chat.models import ChatSession
@@ -34,8 +34,8 @@ class ProjectForm(forms.ModelForm):
         model = Project
         fields = ("name", "description", "instructions", "agent", "uses_memory")
 
-    def __init__(self, *args: Any, user: User, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         agents = Agent.objects.usable_by(user).filter(enabled=True)
         self.fields["agent"].queryset = agents  # type: ignore[attr-defined]
         self.fields["agent"].empty_label = _("Default agent")  # type: ignore[attr-defined]
@@ -71,8 +71,7 @@ def create(request: UserRequest) -> HttpResponse:
     if request.method == "GET" or not form.is_valid():
         return _render_form(request, form)
     try:
-        about = {key: value for key, value in form.cleaned_data.items() if key != "name"}
-        project = membership.create(request.user, form.cleaned_data["name"], **about)
+        project = membership.create(request.user, **form.cleaned_data)
     except membership.ProjectRejected as reason:
         form.add_error(None, str(reason))
         return _render_form(request, form)
@@ -86,12 +85,12 @@ def home(request: UserRequest, pk: int) -> HttpResponse:
 
 
 def _render_home(
-    request: UserRequest, project: Project, status: int = 200, **more: Any
+    request: UserRequest, project: Project, status: int = 200, **values: Any
 ) -> HttpResponse:
     user = request.user
     collection = membership.collection_of(project)
     documents = collection.documents.order_by("-added_at")
-    memories = Memory.objects.for_user(user).filter(project=project)
+    project_memories = Memory.objects.for_user(user).filter(project=project)
     chats = ChatSession.objects.for_user(user).saved().filter(project=project)
     may_edit = Project.objects.editable_by(user).filter(pk=project.pk).exists()
     context = {
@@ -103,13 +102,12 @@ def _render_home(
         "documents": documents[:MAX_DOCUMENTS],
         "document_count": documents.count(),
         "members": membership.guests(project).select_related("user__profile"),
-        "memories": memories.current().select_related("user__profile", "run"),
-        "proposals": memories.proposed().select_related("run") if may_edit else (),
-        "deleted": last_deleted(request, project),
+        "memories": project_memories.current().select_related("user__profile", "run"),
+        "proposals": project_memories.proposed().select_related("run") if may_edit else (),
         "panel": {"rights": membership.ACCESS_LEVELS},
         "may_suggest": configured.SUGGEST_PEOPLE.value,
         "max_chars": Memory.MAX_CHARS,
-        **more,
+        **values,
     }
     return render(request, "chat/projects/project.html", context, status=status)
 
@@ -142,7 +140,7 @@ def _render_form(
 def delete(request: UserRequest, pk: int) -> HttpResponse:
     """Delete a project; its chats stay."""
     project = _get_owned_project(request, pk)
-    membership.delete(project)
+    membership.delete(project, request.user)
     sentence = _("The project “%(name)s” was deleted. Its chats are in your list.")
     messages.success(request, sentence % {"name": project.name})
     return redirect("chat:projects")
@@ -156,8 +154,10 @@ def add_member(request: UserRequest, pk: int) -> HttpResponse:
         membership.add(project, name, request.POST.get("right", ""), request.user)
     except membership.ProjectRejected as reason:
         # htmx displays no page with an error's status.
-        about = {"member_problem": str(reason), "name": name[:150]}
-        return _render_home(request, project, 200 if request.htmx else 422, **about)
+        status = 200 if request.htmx else 422
+        return _render_home(
+            request, project, status, member_problem=str(reason), name=name[:150]
+        )
     return redirect(project)
 
 
@@ -185,18 +185,17 @@ def leave(request: UserRequest, pk: int) -> HttpResponse:
 @require_GET
 def suggest_members(request: UserRequest, pk: int) -> HttpResponse:
     project = _get_owned_project(request, pk)
-    known = [*project.members.values_list("user", flat=True)]
-    return people_suggestions.respond(request, known)
+    members = list(project.members.values_list("user", flat=True))
+    return people_suggestions.respond(request, members)
 
 
 @require_POST
 def add_memory(request: UserRequest, pk: int) -> HttpResponse:
     """Add to the project's memory."""
     project = get_object_or_404(Project.objects.editable_by(request.user), pk=pk)
-    scope = MemoryScope(user=request.user.pk, project=project.pk)
     try:
-        store.save(scope, read_form(request))
-    except MemoryRejected as reason:
+        memories.save(read_form(request, project))
+    except NoteRejected as reason:
         text = request.POST.get("text", "")[:2_000]
         return _render_home(request, project, 422, problem=str(reason), text=text)
     return redirect(f"{project.get_absolute_url()}#memory")
@@ -210,12 +209,12 @@ def move_chat(request: UserRequest, pk: int) -> HttpResponse:
     if request.method == "GET":
         context = {"session": chat, "choices": offered}
         return render(request, "chat/projects/move.html", context)
-    wanted = request.POST.get("project", "")
-    chosen = [one for one in offered if str(one.project.pk if one.project else "") == wanted]
-    if not chosen:
-        raise Http404
-    moving.move(chat, request.user, chosen[0].project)
-    return redirect("chat:session", chat.pk)
+    for choice in offered:
+        pk_text = str(choice.project.pk) if choice.project else ""
+        if pk_text == request.POST.get("project", ""):
+            moving.move(chat, request.user, choice.project)
+            return redirect("chat:session", chat.pk)
+    raise Http404
 
 
 def _get_visible_project(request: UserRequest, pk: int) -> Project:

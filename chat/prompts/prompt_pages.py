@@ -5,22 +5,21 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agents.access import recently_deleted
 from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_line, sanitize_text
-from agents.models.rights import group_label
+from agents.models.catalog.rights import group_label
+from agents.web.recently_deleted import offer_undo
 from chat.models import SHARE_PERMISSION, Prompt, sharable_groups
 
 from . import prompt_text
 
-DELETED_KEY = "deleted_prompt"  # in the session, until it is restored or too old
-UNDO_SECONDS = 600
 MAX_QUERY_CHARS = 200
 
 
@@ -38,9 +37,10 @@ class PromptForm(forms.Form):
     sharing = forms.ChoiceField(choices=Prompt.Sharing.choices, required=False)
     groups = GroupField(queryset=Group.objects.none(), required=False)
 
-    def __init__(self, *args: Any, user: User, prompt: Prompt | None = None, **more: Any):
-        super().__init__(*args, **more)
-        self.user, self.prompt = user, prompt
+    def __init__(self, *args: Any, user: User, prompt: Prompt | None = None, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.user = user
+        self.prompt = prompt
         self.owner = prompt.user if prompt else user
         choices = sharable_groups(user)
         if prompt is not None:  # groups that were selected by someone else stay
@@ -72,26 +72,25 @@ class PromptForm(forms.Form):
         for field, problem in problems.items():
             if field not in self.errors:
                 self.add_error(field, problem)
-        self._check_sharing(data)
-        return data
-
-    def _check_sharing(self, data: dict[str, Any]) -> None:
         if data["sharing"] == Prompt.Sharing.EVERYONE and not self.may_share_with_all:
             self.add_error("sharing", _("Only administrators can share with everyone."))
         if data["sharing"] == Prompt.Sharing.GROUPS and not data.get("groups"):
             self.add_error("groups", _("Select at least one group."))
-        same = Prompt.objects.filter(user=self.owner, name=data["name"])
+        same = Prompt.objects.present().filter(user=self.owner, name=data["name"])
         if self.prompt is not None:
             same = same.exclude(pk=self.prompt.pk)
         if same.exists():
             self.add_error("name", _("You already have a prompt with this name."))
+        return data
 
     def save(self) -> Prompt:
         """Save the prompt; raise IntegrityError if its name was just taken."""
         data = self.cleaned_data
         with transaction.atomic():
             prompt = self.prompt or Prompt(user=self.user)
-            prompt.title, prompt.name, prompt.text = data["title"], data["name"], data["text"]
+            prompt.title = data["title"]
+            prompt.name = data["name"]
+            prompt.text = data["text"]
             prompt.sharing = data["sharing"]
             prompt.save()
             is_for_groups = prompt.sharing == Prompt.Sharing.GROUPS
@@ -101,12 +100,12 @@ class PromptForm(forms.Form):
 
 @require_GET
 def library(request: UserRequest) -> HttpResponse:
-    return _render_library(request)
-
-
-def _render_library(request: UserRequest, status: int = 200, **sentences: str) -> HttpResponse:
     query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
-    found = _search(Prompt.objects.for_user(request.user), query)
+    prompts = Prompt.objects.for_user(request.user)
+    for term in query.lstrip("/／").split()[:8]:
+        prompts = prompts.filter(
+            Q(name__icontains=term) | Q(title__icontains=term) | Q(text__icontains=term)
+        )
     writable = set(Prompt.objects.writable_by(request.user).values_list("pk", flat=True))
     rows: list[dict[str, Any]] = [
         {
@@ -114,38 +113,24 @@ def _render_library(request: UserRequest, status: int = 200, **sentences: str) -
             "may_edit": prompt.pk in writable,
             "groups": ", ".join(str(group_label(group)) for group in prompt.groups.all()),
         }
-        for prompt in found.select_related("user").prefetch_related("groups")
+        for prompt in prompts.select_related("user").prefetch_related("groups")
     ]
     context = {
         "mine": [row for row in rows if row["prompt"].user_id == request.user.pk],
         "shared": [row for row in rows if row["prompt"].user_id != request.user.pk],
         "query": query,
-        "deleted": _deleted(request),
     }
-    part = "#found" if request.htmx else ""
-    return render(
-        request, f"chat/prompts/prompts.html{part}", context | sentences, status=status
-    )
-
-
-def _search(rows: QuerySet[Prompt], query: str) -> QuerySet[Prompt]:
-    for word in query.lstrip("/／").split()[:8]:
-        rows = rows.filter(
-            Q(name__icontains=word) | Q(title__icontains=word) | Q(text__icontains=word)
-        )
-    return rows
+    partial = "#found" if request.htmx else ""
+    return render(request, f"chat/prompts/prompts.html{partial}", context)
 
 
 @require_http_methods(["GET", "POST"])
 def create(request: UserRequest) -> HttpResponse:
     user = request.user
-    if _is_at_limit(user):
+    if prompt_text.is_at_limit(user):
         problem = _("You have %(most)d prompts, the limit. Delete some first.")
-        return _render_form(
-            request,
-            PromptForm(user=user),
-            {"problem": problem % {"most": prompt_text.MAX_PROMPTS}},
-        )
+        problem %= {"most": prompt_text.MAX_PROMPTS}
+        return _render_form(request, PromptForm(user=user), problem=problem)
     if request.method == "GET":
         text = request.GET.get("text", "")[: prompt_text.MAX_TEXT_CHARS]
         return _render_form(request, PromptForm(user=user, initial={"text": text}))
@@ -189,10 +174,7 @@ def _save(request: UserRequest, form: PromptForm) -> HttpResponse:
 
 
 def _render_form(
-    request: UserRequest,
-    form: PromptForm,
-    more: dict[str, Any] | None = None,
-    status: int = 200,
+    request: UserRequest, form: PromptForm, *, problem: str = "", status: int = 200
 ) -> HttpResponse:
     choices = [
         (value, label)
@@ -200,7 +182,12 @@ def _render_form(
         if (value != Prompt.Sharing.EVERYONE or form.may_share_with_all)
         and (value != Prompt.Sharing.GROUPS or form.has_groups)
     ]
-    context = {"form": form, "prompt": form.prompt, "choices": choices} | (more or {})
+    context = {
+        "form": form,
+        "prompt": form.prompt,
+        "choices": choices,
+        "problem": problem,
+    }
     return render(request, "chat/prompts/prompt.html", context, status=status)
 
 
@@ -209,7 +196,7 @@ def duplicate(request: UserRequest, pk: int) -> HttpResponse:
     """Copy a prompt into the user's own, private."""
     user = request.user
     prompt = get_object_or_404(Prompt.objects.for_user(user), pk=pk)
-    if _is_at_limit(user):
+    if prompt_text.is_at_limit(user):
         return redirect("chat:new_prompt")  # which says why not
     title = (_("Copy of %(title)s") % {"title": prompt.title})[: prompt_text.MAX_TITLE_CHARS]
     name = prompt_text.suggest_name(prompt.name, user)
@@ -219,80 +206,18 @@ def duplicate(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delete(request: UserRequest, pk: int) -> HttpResponse:
-    """Delete a prompt; its content stays in the session for a while, to restore it."""
     prompt = get_object_or_404(Prompt.objects.writable_by(request.user), pk=pk)
-    request.session[DELETED_KEY] = {
-        "at": timezone.now().timestamp(),
-        "user": prompt.user_id,
-        "name": prompt.name,
-        "title": prompt.title,
-        "text": prompt.text,
-        "sharing": prompt.sharing,
-        "groups": list(prompt.groups.values_list("pk", flat=True)),
-    }
-    prompt.delete()
+    recently_deleted.mark(Prompt.objects.filter(pk=pk), request.user)
+    sentence = _("“%(title)s” was deleted.") % {"title": prompt.title}
+    offer_undo(request, sentence, f"prompt:{pk}")
     return redirect("chat:prompts")
-
-
-@require_POST
-def restore(request: UserRequest) -> HttpResponse:
-    """Restore the prompt deleted last, shared as far as the user can still share it."""
-    row = _deleted(request)
-    if row is None:
-        return redirect("chat:prompts")
-    owner = User.objects.filter(pk=row["user"], is_active=True).first() or request.user
-    if _is_at_limit(owner):
-        problem = _("Not restored: its owner has %(most)d prompts, the limit.")
-        problem %= {"most": prompt_text.MAX_PROMPTS}
-        return _render_library(request, status=422, problem=problem)
-    del request.session[DELETED_KEY]
-    name = row["name"]
-    if Prompt.objects.filter(user=owner, name=name).exists():
-        name = prompt_text.suggest_name(name, owner)
-    sharing, groups = _allowed_sharing(request.user, row)
-    with transaction.atomic():
-        prompt = Prompt.objects.create(
-            user=owner, name=name, title=row["title"], text=row["text"], sharing=sharing
-        )
-        prompt.groups.set(groups)
-    if sharing != row["sharing"]:
-        notice = _("“%(title)s” was restored, but you can no longer share it.")
-        return _render_library(request, notice=notice % {"title": prompt.title})
-    return redirect("chat:prompts")
-
-
-def _allowed_sharing(user: User, row: dict[str, Any]) -> tuple[str, list[Group]]:
-    """Return with whom a deleted prompt is shared again, by the user's current rights."""
-    groups = list(sharable_groups(user).filter(pk__in=row["groups"]))
-    is_allowed = {
-        Prompt.Sharing.EVERYONE: user.has_perm(SHARE_PERMISSION),
-        Prompt.Sharing.GROUPS: bool(groups),
-    }
-    if is_allowed.get(row["sharing"]):
-        return row["sharing"], groups
-    return Prompt.Sharing.PRIVATE, []
-
-
-def _is_at_limit(user: User) -> bool:
-    return Prompt.objects.filter(user=user).count() >= prompt_text.MAX_PROMPTS
-
-
-def _deleted(request: UserRequest) -> dict[str, Any] | None:
-    """Return what can be restored; forget what is too old."""
-    row = request.session.get(DELETED_KEY)
-    if row is None:
-        return None
-    if timezone.now().timestamp() - row["at"] > UNDO_SECONDS:
-        del request.session[DELETED_KEY]
-        return None
-    return row
 
 
 @require_GET
 def completions(request: UserRequest) -> JsonResponse:
     """Return the user's prompts for `/` in the composer: their own first."""
-    found = Prompt.objects.for_user(request.user).values("pk", "name", "title", "user_id")
-    rows = sorted(found, key=lambda row: (row["user_id"] != request.user.pk, row["name"]))
+    prompts = Prompt.objects.for_user(request.user).values("pk", "name", "title", "user_id")
+    rows = sorted(prompts, key=lambda row: (row["user_id"] != request.user.pk, row["name"]))
     return JsonResponse(
         {"prompts": [{key: row[key] for key in ("pk", "name", "title")} for row in rows]}
     )
@@ -304,8 +229,9 @@ def parts(request: UserRequest, pk: int) -> JsonResponse:
     prompt = get_object_or_404(Prompt.objects.for_user(request.user), pk=pk)
     parsed = prompt_text.parse(prompt.text, prompt_text.system_values(request.user))
     variables = [
-        {"name": one.name, "default": one.default, "options": one.options}
-        for one in parsed.variables
+        {"name": variable.name, "default": variable.default, "options": variable.options}
+        for variable in parsed.variables
     ]
-    about = {"title": prompt.title, "pieces": parsed.pieces, "variables": variables}
-    return JsonResponse(about)
+    return JsonResponse(
+        {"title": prompt.title, "pieces": parsed.pieces, "variables": variables}
+    )

@@ -12,15 +12,18 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
-from agents.accounts import profiles
+from agents.accounts.users import profiles
 from agents.db.sanitize import sanitize_text
-from agents.web.presentation import dates
+from agents.web.presentation.formats import dates
 from chat.models import Prompt
 
 MAX_TEXT_CHARS = 20_000
-MAX_NAME_CHARS, MAX_TITLE_CHARS, MAX_VARIABLE_CHARS = 40, 80, 60
+MAX_NAME_CHARS = 40
+MAX_TITLE_CHARS = 80
+MAX_VARIABLE_CHARS = 60
 MAX_PROMPTS = 500
-MAX_VARIABLES, MAX_OPTIONS = 20, 30
+MAX_VARIABLES = 20
+MAX_OPTIONS = 30
 NAME_PATTERN = re.compile(r"[\w-]+")
 # Full-width signs, too: Japanese keyboards type those first.
 VARIABLE_PATTERN = re.compile(
@@ -56,10 +59,16 @@ def parse(text: str, values: dict[str, str] | None = None) -> ParsedPrompt:
     variables: list[Variable] = []
     numbers: dict[str, int] = {}
     end = 0
-    for found in VARIABLE_PATTERN.finditer(text):
-        pieces.append(text[end : found.start()])
-        end = found.end()
-        variable = _variable(found[1], found[2])
+    for match in VARIABLE_PATTERN.finditer(text):
+        pieces.append(text[end : match.start()])
+        end = match.end()
+        options = [option.strip() for option in OPTION_SEPARATOR.split(match[2] or "")]
+        options = list(dict.fromkeys(filter(None, options)))
+        variable = Variable(
+            name=match[1],
+            default=options[0] if options else "",
+            options=tuple(options) if len(options) > 1 else (),
+        )
         if values is not None and variable.name in values:
             pieces.append(values[variable.name])
             continue
@@ -73,20 +82,13 @@ def parse(text: str, values: dict[str, str] | None = None) -> ParsedPrompt:
     return ParsedPrompt(pieces=[p for p in pieces if p != ""], variables=variables)
 
 
-def _variable(name: str, definition: str | None) -> Variable:
-    parts = [part.strip() for part in OPTION_SEPARATOR.split(definition or "")]
-    options = tuple(dict.fromkeys(part for part in parts if part))
-    default = options[0] if options else ""
-    return Variable(name=name, default=default, options=options if len(options) > 1 else ())
-
-
 def system_values(user: User) -> dict[str, str]:
     """Return what the product fills in: in the user's language, time zone and format."""
-    now = timezone.localtime()
+    time = timezone.localtime()
     name = profiles.of_user(user).display_name or user.get_full_name() or user.get_username()
     return {
-        "current_date": dates.date_text(now),
-        "current_datetime": dates.datetime_text(now),
+        "current_date": dates.date_text(time),
+        "current_datetime": dates.datetime_text(time),
         "user_name": name,
     }
 
@@ -100,26 +102,30 @@ def normalize_name(text: str) -> str:
 def suggest_name(title: str, user: User) -> str:
     """Return a free name for a title."""
     base = slugify(title, allow_unicode=True)[: MAX_NAME_CHARS - 4] or "prompt"
-    taken = set(Prompt.objects.filter(user=user).values_list("name", flat=True))
-    taken |= RESERVED_NAMES
+    prompts = Prompt.objects.present().filter(user=user)
+    used_names = RESERVED_NAMES.union(prompts.values_list("name", flat=True))
     names = [base, *(f"{base}-{number}" for number in range(2, MAX_PROMPTS + 3))]
-    return next(name for name in names if name not in taken)
+    return next(name for name in names if name not in used_names)
+
+
+def is_at_limit(user: User) -> bool:
+    return Prompt.objects.present().filter(user=user).count() >= MAX_PROMPTS
 
 
 def problems(name: str, title: str, text: str) -> dict[str, str]:
     """Return what is wrong with the texts of a prompt, by field."""
-    found: dict[str, str] = {}
+    by_field: dict[str, str] = {}
     if not name:
-        found["name"] = _("Enter a name.")
+        by_field["name"] = _("Enter a name.")
     elif not NAME_PATTERN.fullmatch(name):
-        found["name"] = _("Use only letters, digits, hyphens and underscores.")
+        by_field["name"] = _("Use only letters, digits, hyphens and underscores.")
     elif name in RESERVED_NAMES:
-        found["name"] = _("/%(name)s is a command. Choose another name.") % {"name": name}
+        by_field["name"] = _("/%(name)s is a command. Choose another name.") % {"name": name}
     if not title:
-        found["title"] = _("Enter a title.")
+        by_field["title"] = _("Enter a title.")
     if problem := _text_problem(text):
-        found["text"] = problem
-    return found
+        by_field["text"] = problem
+    return by_field
 
 
 def _text_problem(text: str) -> str:

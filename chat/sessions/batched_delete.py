@@ -8,7 +8,9 @@ from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
+from agents.access.recently_deleted import KEPT_FOR
 from agents.models import HiddenTopic, Run, RunEvent
 from chat.models import ChatSession
 
@@ -18,28 +20,36 @@ RUN_BATCH = 4  # each takes up to 40 ms: its figures are kept, and its rows over
 EVENT_BATCH = 2_000
 
 
-def delete_session_batch(session: ChatSession, before: datetime | None = None) -> bool:
+def delete_session_batch(session: ChatSession, unused_since: datetime | None = None) -> bool:
     """Delete part of a chat, or all that is left; return whether there may be more.
 
-    With `before`, only if it wasn't used since.
+    With `unused_since`, only if it wasn't used since.
     """
     with transaction.atomic():
-        if not _lock(session) or not _is_idle(session, before):
+        # Also one that users have deleted.
+        rows = ChatSession.objects.select_for_update().filter(pk=session.pk)
+        if unused_since is not None:
+            rows = rows.filter(updated_at__lt=unused_since)
+        if not rows.values_list("pk"):
+            return False
+        live_runs = Run.objects.live().filter(topic=session.topic)
+        if unused_since is not None and live_runs.exists():
             return False
         runs = Run.objects.filter(message__session=session).order_by("pk")
         if _delete_run_batch(runs):
             return True
         remove_files = partial(server_files.delete_for_chat, session.topic)
         HiddenTopic.objects.filter(topic=session.topic).delete()
+        deleted = ChatSession.objects.exclude(deleted_at=None)
+        mark_over(deleted.filter(options__taken_from__chat=session.pk))
         session.delete()
         transaction.on_commit(remove_files, robust=True)
     return False
 
 
-def _lock(session: ChatSession) -> bool:
-    """Lock the chat, also one that users have deleted; return False if it is gone."""
-    rows = ChatSession.objects.select_for_update().filter(pk=session.pk)
-    return bool(rows.values_list("pk"))
+def mark_over(sessions: QuerySet[ChatSession]) -> None:
+    """Make the deletion of chats so old that they can't be restored and are erased next."""
+    sessions.update(deleted_at=timezone.now() - 2 * KEPT_FOR)
 
 
 def delete_run_batch(runs: QuerySet[Run]) -> bool:
@@ -59,11 +69,3 @@ def _delete_run_batch(runs: QuerySet[Run]) -> bool:
     else:
         Run.objects.filter(pk__in=run_pks).delete()
     return True
-
-
-def _is_idle(session: ChatSession, before: datetime | None) -> bool:
-    if before is None:
-        return True
-    same = ChatSession.objects.filter(pk=session.pk, updated_at__lt=before)
-    live = Run.objects.live().filter(topic=session.topic)
-    return same.exists() and not live.exists()

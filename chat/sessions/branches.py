@@ -91,8 +91,8 @@ def visible_leaf(tree: Tree, session: int, user: int) -> int | None:
 
 @compiled_query
 def _visible_leaves(session: int, user: int) -> QuerySet[BranchPosition, int]:
-    here = BranchPosition.objects.filter(session=session, user=user, branch=None)
-    return here.values_list("leaf_id", flat=True)
+    positions = BranchPosition.objects.filter(session=session, user=user, branch=None)
+    return positions.values_list("leaf_id", flat=True)
 
 
 def visible_path(session: ChatSession, user: User) -> list[int]:
@@ -118,13 +118,18 @@ def forks(tree: Tree, path: Iterable[int]) -> dict[int, Fork]:
     """Return the messages of a path that have siblings."""
     if tree.is_linear:
         return {}
-    return {pk: _fork(pk, siblings) for pk in path if len(siblings := tree.siblings(pk)) > 1}
-
-
-def _fork(pk: int, siblings: list[int]) -> Fork:
-    at = siblings.index(pk)
-    following = siblings[at + 1] if at + 1 < len(siblings) else None
-    return Fork(at + 1, len(siblings), siblings[at - 1] if at else None, following)
+    forks_by_message = {}
+    for pk in path:
+        siblings = tree.siblings(pk)
+        if len(siblings) > 1:
+            index = siblings.index(pk)
+            forks_by_message[pk] = Fork(
+                number=index + 1,
+                count=len(siblings),
+                previous=siblings[index - 1] if index else None,
+                next=siblings[index + 1] if index + 1 < len(siblings) else None,
+            )
+    return forks_by_message
 
 
 def show(session: ChatSession, user: User, message: int) -> bool:
@@ -159,12 +164,10 @@ def _leaf_below(tree: Tree, user: int, message: int) -> int | None:
     )
 
 
-def _parting(path: list[int], other: list[int]) -> tuple[int | None, int | None]:
+def _parting(old_path: list[int], new_path: list[int]) -> tuple[int | None, int | None]:
     """Return the first message on each path that isn't on the other one."""
-    for ours, theirs in zip_longest(path, other):
-        if ours != theirs:
-            return ours, theirs
-    return None, None
+    pairs = zip_longest(old_path, new_path)
+    return next(((old, new) for old, new in pairs if old != new), (None, None))
 
 
 def _remember(session: int, user: int, branch: int | None, leaf: int | None) -> None:
@@ -271,16 +274,15 @@ def regenerated_runs(runs: Sequence[int]) -> list[tuple[int, int]]:
 
     One of them is among the given ones.
     """
-    columns = ("session_id", "parent_id", "text", "run_id")
-    asked = Message.objects.filter(run__in=runs).values_list(*columns)
-    parents = {parent for _session, parent, *_more in asked if parent is not None}
-    first_of = {session for session, parent, *_more in asked if parent is None}
-    beside = Q(parent__in=parents) | Q(parent=None, session__in=first_of)
+    answered = Message.objects.filter(run__in=runs).values_list("session_id", "parent_id")
+    parents = {parent for _session, parent in answered if parent is not None}
+    sessions = {session for session, parent in answered if parent is None}
+    is_sibling = Q(parent__in=parents) | Q(parent=None, session__in=sessions)
+    siblings = Message.objects.posted().filter(is_sibling, run__isnull=False)
     answers: dict[tuple[int, int | None, str], list[int]] = {}
-    rows = Message.objects.posted().filter(beside, run__isnull=False)
-    for session, parent, text, run in rows.values_list(*columns):
+    columns = ("session_id", "parent_id", "text", "run_id")
+    for session, parent, text, run in siblings.values_list(*columns):
         if run is not None:
             answers.setdefault((session, parent, text.strip()), []).append(run)
-    wanted = set(runs)
-    pairs = [pair for found in answers.values() for pair in pairwise(found)]
-    return [pair for pair in pairs if wanted & set(pair)]
+    pairs = [pair for run_pks in answers.values() for pair in pairwise(run_pks)]
+    return [pair for pair in pairs if not set(runs).isdisjoint(pair)]

@@ -18,8 +18,10 @@ def visible_messages(chat: ChatSession, viewer: User) -> Iterator[Message]:
 
 def messages_by_pk(pks: Sequence[int]) -> Iterator[Message]:
     """Yield messages in this order, with their runs, a page at a time."""
-    for at in range(0, len(pks), PAGE_SIZE):
-        rows = Message.objects.select_related(
-            "author", "run", "run__user", "run__review__corrected_by"
-        ).in_bulk(pks[at : at + PAGE_SIZE])
-        yield from (rows[pk] for pk in pks[at : at + PAGE_SIZE] if pk in rows)
+    messages = Message.objects.select_related(
+        "author", "run", "run__user", "run__review__corrected_by"
+    )
+    for start in range(0, len(pks), PAGE_SIZE):
+        page = pks[start : start + PAGE_SIZE]
+        rows = messages.in_bulk(page)
+        yield from (rows[pk] for pk in page if pk in rows)

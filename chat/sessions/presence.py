@@ -40,5 +40,5 @@ class Presence:
         self.last_seen = {
             tab: entry for tab, entry in self.last_seen.items() if entry[1] >= oldest
         }
-        here = {person.pk: person for person, _ in self.last_seen.values()}
-        return tuple(sorted(here.values(), key=lambda person: person.name))
+        people = {person.pk: person for person, _ in self.last_seen.values()}
+        return tuple(sorted(people.values(), key=lambda person: person.name))

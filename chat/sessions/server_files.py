@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from agents.catalog import mcp_servers
 from agents.models import Run
-from agents.tools.mcp.isolation import chat_scope, person_scope
+from agents.tools.mcp.process.isolation import chat_scope, person_scope
 from chat.models import ChatSession
 
 
@@ -45,9 +45,9 @@ def delete_unowned() -> None:
 
 def _used_scopes(topics: Iterable[str]) -> set[str]:
     """Return the scopes of topics that still have a chat or a run."""
-    wanted = set(topics)
-    chats = (topic.removeprefix("chat.") for topic in wanted if topic.startswith("chat."))
+    chats = (topic.removeprefix("chat.") for topic in topics if topic.startswith("chat."))
     numbers = [int(number) for number in chats if number.isdecimal()]
-    used_topics = set(Run.objects.filter(topic__in=wanted).values_list("topic", flat=True))
+    run_topics = Run.objects.filter(topic__in=set(topics)).values_list("topic", flat=True)
+    used_topics = set(run_topics)
     used_topics |= {chat.topic for chat in ChatSession.objects.filter(pk__in=numbers)}
     return {chat_scope(topic) for topic in used_topics}

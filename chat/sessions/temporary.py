@@ -25,8 +25,13 @@ POLL_SECONDS = 30.0
 
 def create(user: User, options: dict[str, Any]) -> ChatSession:
     """Create a temporary chat, whose runs only its user sees."""
-    about = {"title": _("Temporary chat"), "options": options, "last_open_at": timezone.now()}
-    chat = ChatSession.objects.create(user=user, is_temporary=True, **about)
+    chat = ChatSession.objects.create(
+        user=user,
+        title=_("Temporary chat"),
+        options=options,
+        is_temporary=True,
+        last_open_at=timezone.now(),
+    )
     HiddenTopic.objects.create(topic=chat.topic, user=user)
     return chat
 
@@ -38,14 +43,13 @@ def keep(chat: ChatSession) -> None:
             return
         first = chat.messages.select_related("run__agent").order_by("pk").first()
         run = first.run if first else None
-        has_title = first and run and run.agent and run.status != Run.Status.BLOCKED
-        title = (
-            titles.first_title(run.agent, first.text)
-            if has_title and first and run and run.agent
-            else titles.generic_title()
+        if first and run and run.agent and run.status != Run.Status.BLOCKED:
+            title = titles.first_title(run.agent, first.text)
+        else:
+            title = titles.generic_title()
+        ChatSession.objects.filter(pk=chat.pk).update(
+            title=title, is_temporary=False, last_open_at=None
         )
-        ordinary = {"title": title, "is_temporary": False, "last_open_at": None}
-        ChatSession.objects.filter(pk=chat.pk).update(**ordinary)
         HiddenTopic.objects.filter(topic__in=deletion.topics_of(chat)).delete()
     deletion.announce([chat.user_id])
 
@@ -64,10 +68,11 @@ async def hold_open(chat: ChatSession) -> None:
 
 def due() -> list[ChatSession]:
     """Return temporary chats that no page has open any more, or that are too old."""
-    now = timezone.now()
-    closed = Q(last_open_at__lt=now - CLOSED_AFTER) | Q(last_open_at=None)
-    over = closed | Q(created_at__lt=now - LONGEST)
-    return list(ChatSession.objects.present().filter(over, is_temporary=True).order_by("pk"))
+    moment = timezone.now()
+    is_closed = Q(last_open_at__lt=moment - CLOSED_AFTER) | Q(last_open_at=None)
+    is_old = Q(created_at__lt=moment - LONGEST)
+    chats = ChatSession.objects.present().filter(is_closed | is_old, is_temporary=True)
+    return list(chats.order_by("pk"))
 
 
 @periodic("temporary chats", every=POLL_SECONDS)

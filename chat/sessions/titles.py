@@ -6,29 +6,28 @@ A title that a user typed is never replaced, and a blocked message never becomes
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from agents.access import masking
-from agents.budgets import Payer, check_calls, recorded, starts
-from agents.catalog import agent_factory, model_setups
-from agents.dashboard import titles as title_usage
+from agents.catalog import agent_factory
+from agents.catalog.language_models import model_setups
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
+from agents.db.installation import configured
 from agents.db.sanitize import sanitize_line, sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.loop import PlainReply
 from agents.engine.text import shorten_line
-from agents.installation import configured
+from agents.metering.budgets import Payer, check_calls, recorded, starts
+from agents.metering.figures import titles as title_usage
 from agents.models import Agent, Run
 from agents.runs import pubsub
 from chat.models import ChatSession, Message
@@ -70,25 +69,20 @@ def make_title(text: str) -> str:
     """Return the first sentence that says something, in one short line; empty if none does."""
     plain = MENTION.sub(" ", LINK.sub(r"\1", CODE_BLOCK.sub(" ", text[:4_000]))).strip()
     plain = MARKUP.sub("", plain) or text[:4_000]
-    for sentence in _sentences(plain):
+    sentences: list[str] = []
+    for piece in SENTENCE_END.split(plain):
+        line = " ".join(piece.split())
+        if sentences and len(sentences[-1]) < 6:  # an abbreviation or a number
+            sentences[-1] = f"{sentences[-1]} {line}"
+        elif line:
+            sentences.append(line)
+    for sentence in sentences:
         while sentence and (greeting := GREETING.match(sentence)) and greeting[0]:
-            rest = sentence[greeting.end() :]
-            sentence = rest[:1].upper() + rest[1:]
+            remainder = sentence[greeting.end() :]
+            sentence = remainder[:1].upper() + remainder[1:]
         if any(letter.isalnum() for letter in sentence):
             return shorten_line(sentence, MAX_TITLE_CHARS)
     return ""
-
-
-def _sentences(text: str) -> list[str]:
-    """Split a text; a very short piece is an abbreviation or a number, and stays."""
-    pieces: list[str] = []
-    for piece in SENTENCE_END.split(text):
-        line = " ".join(piece.split())
-        if pieces and len(pieces[-1]) < 6:
-            pieces[-1] = f"{pieces[-1]} {line}"
-        elif line:
-            pieces.append(line)
-    return pieces
 
 
 def rename(session: ChatSession, title: str) -> None:
@@ -139,7 +133,19 @@ def find_unnamed(run: Run) -> Unnamed | None:
             continue
         if message.run.status == Run.Status.BLOCKED:
             return Unnamed(message, message.run)
-        return _with_model(message, message.run, run.loaded_model)
+        if not configured.GENERATED_TITLES.value or message.run.model == model_setups.DEMO:
+            return None
+        try:
+            check_calls(message.author)
+            model = agent_factory.load_model(message.run, run.loaded_model)
+            # As the run sent it: guardrails may have masked a part.
+            question = model.guardrails.inspect(message.text, "input")
+        except AgentError as error:
+            _log_kept(message, error)
+            return None
+        if question.is_blocked or not question.text:
+            return None
+        return Unnamed(message, message.run, question.text, model)
     return None
 
 
@@ -151,35 +157,17 @@ def name_chat(unnamed: Unnamed) -> None:
 
 
 async def _name_chat(unnamed: Unnamed) -> None:
+    chat = unnamed.message.session_id
     try:
         reply = None if unnamed.model is None else await _ask(unnamed, unnamed.model)
-        named = await database.run(_name, unnamed, reply)
-        if named is not None:
-            title, people = named
-            await _announce(unnamed.message.session_id, title, people)
+        title = await database.run(_save_title, unnamed, reply)
+        if not title:
+            return
+        for user in await database.run(deletion.watchers, unnamed.message.session):
+            topic = pubsub.person_topic(user)
+            await pubsub.publish(topic, "chat.named", chat=chat, title=title)
     except Exception:  # the title stays as it is
         logger.exception("Can't name the chat of run %s.", unnamed.run.pk)
-
-
-async def _announce(chat: int, title: str, people: Iterable[int]) -> None:
-    for person in people:
-        await pubsub.publish(pubsub.person_topic(person), "chat.named", chat=chat, title=title)
-
-
-def _with_model(
-    message: Message, run: Run, loaded: agent_factory.PlainModel | None
-) -> Unnamed | None:
-    """Return the chat with what a model is asked, or nothing if none can be."""
-    if not configured.GENERATED_TITLES.value or run.model == model_setups.DEMO:
-        return None
-    try:
-        check_calls(message.author)
-        model = agent_factory.load_model(run, loaded)
-        question = _screened_question(message, model)
-        return Unnamed(message, run, question, model) if question else None
-    except AgentError as error:
-        _log_kept(message, error)
-        return None
 
 
 def _log_kept(message: Message, error: Exception) -> None:
@@ -202,9 +190,12 @@ def _unnamed_messages(run: int) -> QuerySet[Message]:
 
 
 async def _ask(unnamed: Unnamed, model: agent_factory.PlainModel) -> PlainReply | None:
+    question = unnamed.question[:MAX_QUESTION_CHARS]
+    answer = unnamed.run.answer[:MAX_ANSWER_CHARS]
+    conversation = f"<question>\n{question}\n</question>\n<answer>\n{answer}\n</answer>"
     messages = [
         {"role": "system", "content": INSTRUCTIONS},
-        {"role": "user", "content": _conversation(unnamed.question, unnamed.run)},
+        {"role": "user", "content": conversation},
     ]
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -212,17 +203,6 @@ async def _ask(unnamed: Unnamed, model: agent_factory.PlainModel) -> PlainReply 
     except (AgentError, TimeoutError) as error:
         _log_kept(unnamed.message, error)
         return None
-
-
-def _screened_question(message: Message, model: agent_factory.PlainModel) -> str:
-    """Return the question as the run sent it: guardrails may have masked a part."""
-    inspected = model.guardrails.inspect(message.text, "input")
-    return "" if inspected.is_blocked else inspected.text
-
-
-def _conversation(question: str, run: Run) -> str:
-    question, answer = question[:MAX_QUESTION_CHARS], run.answer[:MAX_ANSWER_CHARS]
-    return f"<question>\n{question}\n</question>\n<answer>\n{answer}\n</answer>"
 
 
 def _clean(reply: str, run: Run) -> str:
@@ -235,29 +215,31 @@ def _clean(reply: str, run: Run) -> str:
     return shorten_line(masked, MAX_TITLE_CHARS)
 
 
-def _name(unnamed: Unnamed, reply: PlainReply | None) -> tuple[str, set[int]] | None:
-    """Save a title unless a user was faster; return it and whose lists have it.
+def _save_title(unnamed: Unnamed, reply: PlainReply | None) -> str:
+    """Save a title and return it; empty if there is none, or a user was faster.
 
     After a blocked message, the next answer can still name the chat.
     """
-    sources, message = ChatSession.TitleSource, unnamed.message
+    changes: dict[str, Any]
     if reply is not None:
-        title, source, tokens = _clean(reply.text, unnamed.run), sources.MODEL, reply.tokens
         title_usage.record(unnamed.run.pk, reply.usage)
+        changes = {
+            "title": _clean(reply.text, unnamed.run),
+            "title_tokens": reply.tokens,
+            "title_source": ChatSession.TitleSource.MODEL,
+        }
     elif unnamed.model is None:
-        title, source, tokens = _generic_title_for(message.author), sources.QUESTION, 0
+        profile = getattr(unnamed.message.author, "profile", None)
+        with translation.override((profile and profile.language) or settings.LANGUAGE_CODE):
+            changes = {"title": generic_title(), "title_tokens": 0}
     else:
-        return None
-    changes = {"title": title, "title_tokens": tokens, "title_source": source}
-    unnamed_row = {"id": message.session_id, "title_source": sources.QUESTION}
-    is_named = bool(title) and update(ChatSession, changes, **unnamed_row) == 1
-    return (title, deletion.watchers(message.session)) if is_named else None
-
-
-def _generic_title_for(user: User) -> str:
-    profile = getattr(user, "profile", None)
-    with translation.override((profile and profile.language) or settings.LANGUAGE_CODE):
-        return generic_title()
+        return ""
+    is_unchanged = {
+        "id": unnamed.message.session_id,
+        "title_source": ChatSession.TitleSource.QUESTION,
+    }
+    title: str = changes["title"]
+    return title if title and update(ChatSession, changes, **is_unchanged) == 1 else ""
 
 
 # For the quota of a chat's owner.

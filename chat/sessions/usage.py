@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agents.budgets import Payer, recorded, starts
+from agents.metering.budgets import Payer, recorded, starts
 from agents.models import Run
 from chat.models import Message
 

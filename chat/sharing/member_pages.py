@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
-from agents.installation import configured
+from agents.db.installation import configured
 from chat.models import ChatSession, Invitation, Member, PublicLink
 
 from . import members, public_links
@@ -21,7 +21,7 @@ def people(request: UserRequest, pk: int) -> HttpResponse:
     if request.method == "GET":
         visible = ChatSession.objects.for_user(request.user)
         return render_panel(request, get_object_or_404(visible, pk=pk))
-    chat = _get_own_session(request, pk)
+    chat = get_own_session(request, pk)
     name = request.POST.get("name", "")
     right = request.POST.get("right", "")
     try:
@@ -33,7 +33,8 @@ def people(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def remove(request: UserRequest, pk: int, user: int) -> HttpResponse:
-    chat, person = _get_own_session(request, pk), get_object_or_404(get_user_model(), pk=user)
+    chat = get_own_session(request, pk)
+    person = get_object_or_404(User, pk=user)
     try:
         members.remove_member(chat, person.pk)
     except (Member.DoesNotExist, members.SharingRejected):
@@ -54,8 +55,9 @@ def leave(request: UserRequest, pk: int) -> HttpResponse:
 @require_POST
 def invite(request: UserRequest, pk: int) -> HttpResponse:
     """Create an invitation link and display it once."""
-    chat = _get_own_session(request, pk)
-    right, hours = request.POST.get("right", ""), request.POST.get("hours", "")
+    chat = get_own_session(request, pk)
+    right = request.POST.get("right", "")
+    hours = request.POST.get("hours", "")
     try:
         token = members.create_invitation(chat, right, hours)
     except members.SharingRejected as reason:
@@ -66,7 +68,7 @@ def invite(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def withdraw(request: UserRequest, pk: int, link: int) -> HttpResponse:
-    chat = _get_own_session(request, pk)
+    chat = get_own_session(request, pk)
     try:
         members.withdraw_invitation(chat, link)
     except Invitation.DoesNotExist:
@@ -97,7 +99,7 @@ def _render_uncached(
     return response
 
 
-def _get_own_session(request: UserRequest, pk: int) -> ChatSession:
+def get_own_session(request: UserRequest, pk: int) -> ChatSession:
     owned = ChatSession.objects.owned_by(request.user).select_related("user")
     return get_object_or_404(owned, pk=pk)
 

@@ -19,8 +19,8 @@ from django.utils.translation import gettext_lazy
 
 from agents.access import audit
 from agents.access.names import display_name
+from agents.db.installation import configured
 from agents.db.sanitize import sanitize_text
-from agents.installation import configured
 from agents.models import OutsideTextTopic
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
@@ -81,8 +81,9 @@ def add_member(session: ChatSession, name: str, right: str) -> None:
         else:
             session.removed_members.filter(user=person).delete()
         _admit(session, person, right == "write")
-        about = {"who": audit.person(person), "right": right}
-        audit.record(session.user, audit.MEMBER_ADDED, _audit_subject(session), **about)
+        who = audit.person(person)
+        subject = _audit_subject(session)
+        audit.record(session.user, audit.MEMBER_ADDED, subject, who=who, right=right)
 
 
 def _check_saved(session: ChatSession) -> None:
@@ -124,8 +125,14 @@ def create_invitation(session: ChatSession, right: str, hours: str) -> str:
         may_write=right == "write",
         expires_at=timezone.now() + timedelta(hours=int(hours)),
     )
-    about = {"link": link.pk, "right": right, "hours": int(hours)}
-    audit.record(session.user, audit.INVITED, _audit_subject(session), **about)
+    audit.record(
+        session.user,
+        audit.INVITED,
+        _audit_subject(session),
+        link=link.pk,
+        right=right,
+        hours=int(hours),
+    )
     return token
 
 
@@ -176,8 +183,9 @@ def join(token: str, user: User) -> ChatSession:
         _apply_restriction(link, user)
         _admit(session, user, link.may_write, link)
         right = "write" if link.may_write else "read"
-        about = {"who": audit.person(user), "right": right, "link": link.pk}
-        audit.record(user, audit.MEMBER_ADDED, _audit_subject(session), **about)
+        who = audit.person(user)
+        subject = _audit_subject(session)
+        audit.record(user, audit.MEMBER_ADDED, subject, who=who, right=right, link=link.pk)
     return session
 
 
@@ -225,10 +233,10 @@ def _membership_change(session: ChatSession) -> Iterator[None]:
 def _admit(
     session: ChatSession, person: User, may_write: bool, link: Invitation | None = None
 ) -> None:
-    most = configured.CHAT_MEMBERS.value
-    if guests(session).exclude(user=person).count() >= most:
+    max_members = configured.CHAT_MEMBERS.value
+    if guests(session).exclude(user=person).count() >= max_members:
         raise SharingRejected(
-            _("This chat already has %(most)d members, the maximum.") % {"most": most}
+            _("This chat already has %(most)d members, the maximum.") % {"most": max_members}
         )
     if not may_write:
         _clear_queued(session, person)

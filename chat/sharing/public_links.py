@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.db import errors
-from agents.installation import configured
+from agents.db.installation import configured
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from chat.models import ChatSession, PublicLink
 from chat.sessions import deletion, session_state
@@ -53,7 +53,8 @@ def create(chat: ChatSession, user: User, level: str, hours: str) -> str:
     if chat.is_temporary:
         raise PublicLinkRejected(_("A temporary chat isn't saved, so it can't be published."))
     snapshot = _build_snapshot(chat, level, user)
-    token, now = secrets.token_urlsafe(TOKEN_BYTES), timezone.now()
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    published_at = timezone.now()
     with errors.reraise_as(PublicLinkRejected), transaction.atomic():
         if not session_state.lock(chat):  # links of two tabs are counted one by one
             raise PublicLinkRejected(_("This chat no longer exists."))
@@ -67,12 +68,18 @@ def create(chat: ChatSession, user: User, level: str, hours: str) -> str:
             digest=token_digest(token),
             level=level,
             snapshot=snapshot,
-            updated_at=now,
-            expires_at=now + timedelta(hours=int(hours)),
+            updated_at=published_at,
+            expires_at=published_at + timedelta(hours=int(hours)),
         )
         _mark(chat)
-        about = {"link": link.pk, "level": level, "hours": int(hours)}
-        audit.record(user, audit.PUBLISHED, _audit_subject(chat), **about)
+        audit.record(
+            user,
+            audit.PUBLISHED,
+            _audit_subject(chat),
+            link=link.pk,
+            level=level,
+            hours=int(hours),
+        )
     return token
 
 
@@ -108,8 +115,8 @@ def find(token: str) -> PublicLink | None:
 
 
 def record_visit(link: PublicLink, visitor: Any) -> None:
-    subject = _audit_subject(link.session)
-    audit.record_hourly(visitor, audit.PUBLIC_OPENED, subject, link=link.pk)
+    chat = _audit_subject(link.session)
+    audit.record_hourly(visitor, audit.PUBLIC_OPENED, chat, link=link.pk)
     with errors.reraise_as(audit.NotRecorded):
         PublicLink.objects.filter(pk=link.pk).update(opened=F("opened") + 1)
 

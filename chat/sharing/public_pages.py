@@ -22,7 +22,7 @@ from agents.web.presentation import model_label
 from agents.web.presentation.evidence import Evidence, find_evidence, observed
 from agents.web.presentation.markdown import render_markdown
 from agents.web.sandbox import allow_frames
-from chat.models import ChatSession, PublicLink
+from chat.models import PublicLink
 
 from . import member_pages, public_links
 from .snapshots import MAX_STEP_CHARS
@@ -34,8 +34,9 @@ MAX_VISITS = 120  # per minute and address
 @require_POST
 def create(request: UserRequest, pk: int) -> HttpResponse:
     """Create a link and display it once."""
-    chat = _get_own_session(request, pk)
-    level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
+    chat = member_pages.get_own_session(request, pk)
+    level = request.POST.get("level", "")
+    hours = request.POST.get("hours", "")
     try:
         token = public_links.create(chat, request.user, level, hours)
     except (public_links.PublicLinkRejected, audit.NotRecorded) as reason:
@@ -79,31 +80,35 @@ def public_chat(request: HttpRequest, token: str) -> HttpResponse:
         page_number = request.GET.get("page", "")
         if not page_number and request.method == "GET":
             public_links.record_visit(link, request.user)
-        response = render(
-            request, "chat/sharing/public.html", _public_context(link, page_number)
-        )
+        paginator = Paginator(link.snapshot["messages"], MESSAGES_PER_PAGE)
+        page = paginator.get_page(page_number)
+        context = {
+            "link": link,
+            "title": link.snapshot["title"],
+            "has_authors": link.snapshot["authors"] > 1,
+            "pages": page,
+            "entries": [_entry_view(entry, number) for number, entry in enumerate(page)],
+        }
+        response = render(request, "chat/sharing/public.html", context)
     for name, value in PRIVATE_HEADERS.items():
         response[name] = value
     return response
-
-
-def _public_context(link: PublicLink, page_number: str) -> dict[str, Any]:
-    paginator = Paginator(link.snapshot["messages"], MESSAGES_PER_PAGE)
-    page = paginator.get_page(page_number)
-    return {
-        "link": link,
-        "title": link.snapshot["title"],
-        "has_authors": link.snapshot["authors"] > 1,
-        "pages": page,
-        "entries": [_entry_view(entry, number) for number, entry in enumerate(page)],
-    }
 
 
 def _entry_view(entry: dict[str, Any], number: int) -> dict[str, Any]:
     view = {**entry, "at": datetime.fromisoformat(entry["at"])}
     if entry["role"] == "user":
         return view
-    evidence = _evidence(entry, f"#answer-{number}-step-")
+    steps = entry["steps"]
+    evidence = Evidence(render_markdown(entry["content"]))
+    if any("result" in step for step in steps):
+        # The answer is linked to its steps, if their results are in the copy.
+        sources = observed(
+            SimpleNamespace(**step, observation=step["result"], action_input=step["input"])
+            for step in steps
+        )
+        is_cut = any(len(step["result"]) >= MAX_STEP_CHARS for step in steps)
+        evidence = find_evidence(evidence.html, sources, f"#answer-{number}-step-", is_cut)
     return view | {
         "number": number,
         "evidence": evidence,
@@ -111,34 +116,16 @@ def _entry_view(entry: dict[str, Any], number: int) -> dict[str, Any]:
         "correction_html": render_markdown(entry["correction"]),
         "model_label": model_label(entry["model"]),
         "status_label": Run.Status(entry["status"]).label,
-        "steps": [_step_view(step) for step in entry["steps"]],
+        "steps": [
+            step
+            | {
+                "kind_label": AgentStep.Kind(step["kind"]).label,
+                "status_label": AgentStep.Status(step["status"]).label,
+                "has_details": any(map(step.get, ("thought", "input", "result", "files"))),
+            }
+            for step in steps
+        ],
     }
-
-
-def _evidence(entry: dict[str, Any], base: str) -> Evidence:
-    """Link the answer to its steps, if their results are in the copy."""
-    html, steps = render_markdown(entry["content"]), entry["steps"]
-    if not any("result" in step for step in steps):
-        return Evidence(html)
-    sources = observed(
-        SimpleNamespace(**step, observation=step["result"], action_input=step["input"])
-        for step in steps
-    )
-    is_cut = any(len(step["result"]) >= MAX_STEP_CHARS for step in steps)
-    return find_evidence(html, sources, base, is_cut)
-
-
-def _step_view(step: dict[str, Any]) -> dict[str, Any]:
-    return step | {
-        "kind_label": AgentStep.Kind(step["kind"]).label,
-        "status_label": AgentStep.Status(step["status"]).label,
-        "has_details": any(step.get(name) for name in ("thought", "input", "result", "files")),
-    }
-
-
-def _get_own_session(request: UserRequest, pk: int) -> ChatSession:
-    owned = ChatSession.objects.owned_by(request.user).select_related("user")
-    return get_object_or_404(owned, pk=pk)
 
 
 def _get_own_link(request: UserRequest, pk: int, link: int) -> PublicLink:

@@ -4,7 +4,6 @@ Everything that isn't shared is left out before the copy is saved, not when it i
 text is the `content` of a message with a role, so that erasure recognizes even short ones.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,7 +14,7 @@ from agents.engine.loop import StopReason
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, StepView
 from chat import attachments
-from chat.models import ChatSession, Message, PublicLink
+from chat.models import ChatSession, PublicLink
 from chat.sessions import conversation
 
 SCHEMA = "ashiato.public_chat/1"
@@ -40,47 +39,41 @@ def build(chat: ChatSession, level: str, viewer: User) -> dict[str, Any]:
     for message in conversation.visible_messages(chat, viewer):
         if message.run is not None and message.run.is_live:
             continue
-        number = authors.setdefault(message.author_id, len(authors) + 1)
-        for entry in (_question(message, number), *_answer(message.run, level)):
-            chars_left -= sum(map(len, _texts(entry)))
-            if chars_left < 0:
-                raise SnapshotTooLarge
-            entries.append(entry)
+        question = {
+            "role": "user",
+            "content": masking.mask_text(message.text),
+            # A number instead of the name.
+            "author": authors.setdefault(message.author_id, len(authors) + 1),
+            "at": message.created_at.isoformat(),
+        }
+        if message.has_files:  # their content isn't shared, because it can't be masked
+            files = attachments.sent_with(message.pk)
+            question["files"] = [masking.mask_text(row.name) for row in files]
+        entries.append(question)
+        chars_left -= _text_chars(question)
+        if message.run is not None:
+            answer = _answer(message.run, level)
+            entries.append(answer)
+            chars_left -= _text_chars(answer)
+            chars_left -= sum(map(_text_chars, answer["steps"]))
+        if chars_left < 0:
+            raise SnapshotTooLarge
     title = masking.mask_text(chat.title)
     return {"schema": SCHEMA, "title": title, "authors": len(authors), "messages": entries}
 
 
-def _question(message: Message, author: int) -> dict[str, Any]:
-    return {
-        "role": "user",
-        "content": masking.mask_text(message.text),
-        **({"files": _file_names(message)} if message.has_files else {}),
-        "author": author,  # a number instead of the name
-        "at": message.created_at.isoformat(),
-    }
-
-
-def _file_names(message: Message) -> list[str]:
-    """Return the names of the files; their content isn't shared, because it can't be masked."""
-    return [masking.mask_text(row.name) for row in attachments.sent_with(message.pk)]
-
-
-def _answer(run: Run | None, level: str) -> Iterable[dict[str, Any]]:
-    if run is None:
-        return
+def _answer(run: Run, level: str) -> dict[str, Any]:
     masked = masking.mask_row(run)
     view = RunView(masked, "shared", may_decide=False, masker=Masker())
-    yield {
+    correction = view.correction.review.correction if view.correction else ""
+    # Why a run failed may name servers, accounts or rules; its status says that it did.
+    says_why = level == Level.DETAILS and run.stopped_reason != StopReason.BLOCKED
+    return {
         "role": "assistant",
         "content": masked.answer,
         "output": view.output_text,
-        "correction": masking.mask_text(view.correction.review.correction)
-        if view.correction
-        else "",
-        # Why a run failed may name servers, accounts or rules; its status says that it did.
-        "sentence": view.sentence
-        if level == Level.DETAILS and run.stopped_reason != StopReason.BLOCKED
-        else "",
+        "correction": masking.mask_text(correction) if correction else "",
+        "sentence": view.sentence if says_why else "",
         "status": run.status,
         "agent": run.agent_name,
         "model": run.model,
@@ -114,7 +107,5 @@ def _step(step: StepView, has_details: bool) -> dict[str, Any]:
     }
 
 
-def _texts(entry: dict[str, Any]) -> Iterable[str]:
-    yield from (value for value in entry.values() if isinstance(value, str))
-    for step in entry.get("steps", ()):
-        yield from (value for value in step.values() if isinstance(value, str))
+def _text_chars(entry: dict[str, Any]) -> int:
+    return sum(len(value) for value in entry.values() if isinstance(value, str))

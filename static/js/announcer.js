@@ -1,40 +1,40 @@
 // Tells screen readers about a run in one line: started, still working, waiting, ended. Streamed
 // text is no live region, because it would be read again with every word.
 
-const place = document.getElementById("announcer");
-const AGAIN = 20_000;
-const ENDS = { failed: "failed", interrupted: "failed", blocked: "blocked", stopped: "stopped" };
-let run = "";
+const region = document.getElementById("announcer");
+const REPEAT_MS = 20_000;
+const END_KINDS = { failed: "failed", interrupted: "failed", blocked: "blocked", stopped: "stopped" };
+let announcedRun = "";
 let isWaiting = false;
-let repeats;
+let repeatTimer;
 
-export function announceRuns() {
-  document.addEventListener("htmx:wsAfterMessage", look);
-  look();
+export function startAnnouncer() {
+  document.addEventListener("htmx:wsAfterMessage", announceState);
+  announceState();
 }
 
-export function announce(what) {
-  const words = place.dataset[what];
+export function announce(kind) {
+  const text = region.dataset[kind];
   // Equal words are only announced if something changes.
-  place.textContent = place.textContent === words ? `${words}\u00a0` : words;
+  region.textContent = region.textContent === text ? `${text}\u00a0` : text;
 }
 
-function look() {
+function announceState() {
   const state = document.getElementById("composer-state").dataset;
-  const isSame = state.liveRun === run && "waiting" in state === isWaiting;
+  const isSame = state.liveRun === announcedRun && "waiting" in state === isWaiting;
   if (isSame || (!state.liveRun && isNextComing())) return;
-  clearInterval(repeats);
-  if (!state.liveRun) announce(ENDS[document.getElementById(`run-${run}`)?.dataset.status] ?? "finished");
+  clearInterval(repeatTimer);
+  if (!state.liveRun) announce(END_KINDS[document.getElementById(`run-${announcedRun}`)?.dataset.status] ?? "finished");
   else if ("waiting" in state) announce("waiting");
   else {
     announce("working");
-    repeats = setInterval(() => announce("still"), AGAIN);
+    repeatTimer = setInterval(() => announce("still"), REPEAT_MS);
   }
-  run = state.liveRun;
+  announcedRun = state.liveRun;
   isWaiting = "waiting" in state;
 }
 
 // Between two answers no run is live for a moment.
 export function isNextComing() {
-  return run && document.querySelector("#queue:not([hidden], [data-stuck])");
+  return announcedRun && document.querySelector("#queue:not([hidden], [data-stuck])");
 }

@@ -1,6 +1,8 @@
-import { start } from "./decisions.js";
+// The inbox of calls that wait for a decision.
 
-start();
+import { startDecisions } from "./decisions.js";
+
+startDecisions();
 
 // A decided call leaves the list, and the link updates its count. New approvals appear at once;
 // a hidden page doesn't poll.

@@ -1,192 +1,176 @@
 // Suggestions while typing: "/" lists commands and prompts, "@" agents.
 
 import { isComposing } from "./keys.js";
-import { mentioned, mentionable, note } from "./mentions.js";
+import { moveSelection } from "./listbox.js";
+import { mentionableAgents, mentionedAgent, showMention } from "./mentions.js";
 import { usePrompt } from "./prompts.js";
+import { replaceRange } from "./text_fields.js";
+import { fold } from "./text_search.js";
 
 const text = document.getElementById("text");
 const offers = document.getElementById("offers");
 const commands = document.getElementById("commands");
 const WORKFLOW = "/workflow";
-const FRESH = 30_000; // prompts can be saved in another tab
+const FRESH_MS = 30_000; // prompts can be saved in another tab
+const MAX_HEIGHT = 288; // px
+const MIN_HEIGHT = 96;
+const GAP = 16;
 
-const [TALL, LOW, GAP] = [288, 96, 16]; // px
+let loaded = { time: 0, workflows: [], prompts: [] };
+let shownOptions = [];
+let selectedIndex = -1;
 
-let known = { at: 0, workflows: [], prompts: [] };
-let shown = [];
-let marked = -1;
-
-export function offerCommands() {
-  text.addEventListener("input", offer);
-  text.addEventListener("compositionend", offer); // Safari's last input is still composed
-  text.addEventListener("keydown", pressed, true); // before Enter sends and Escape stops
-  text.addEventListener("blur", close);
+export function startCommands() {
+  text.addEventListener("input", onInput);
+  text.addEventListener("compositionend", onInput); // Safari's last input is still composed
+  text.addEventListener("keydown", onKeydown, true); // before Enter sends and Escape stops
+  text.addEventListener("blur", closeList);
   offers.addEventListener("mousedown", (event) => {
     event.preventDefault(); // the field keeps the focus
     const option = event.target.closest("[role=option]");
-    if (option) take(shown[[...offers.children].indexOf(option)]);
+    if (option) chooseOption(shownOptions[[...offers.children].indexOf(option)]);
   });
-  note("");
+  showMention("");
 }
 
-async function offer(event) {
+async function onInput(event) {
   if (event.isComposing && event.type === "input") return;
-  const before = typed();
-  note(before.startsWith("@") ? "list" : "");
-  if (!/^[/@]/.test(before)) return close();
-  if (before.startsWith("/")) await learn();
-  if (typed() !== before) return; // the text changed meanwhile
-  show(before.startsWith("@") ? agents(before.slice(1)) : candidates(before));
+  const typed = textBeforeCaret();
+  showMention(typed.startsWith("@") ? "list" : "");
+  if (!/^[/@]/.test(typed)) return closeList();
+  if (typed.startsWith("/")) await loadLibrary();
+  if (textBeforeCaret() !== typed) return; // the text changed meanwhile
+  renderOptions(typed.startsWith("@") ? agentOptions(typed.slice(1)) : commandOptions(typed));
 }
 
 // Returns what is before the caret, with the signs that Japanese keyboards type.
-function typed() {
+function textBeforeCaret() {
   const before = text.value.slice(0, text.selectionStart);
   return before.includes("\n") ? "" : before.replace(/^／/, "/").replace(/^＠/, "@");
 }
 
-function candidates(before) {
-  if (before.startsWith(`${WORKFLOW} `)) return workflows(before.slice(WORKFLOW.length + 1).replace(/^["「]/, ""));
-  if (/\s/.test(before)) return [];
-  const like = plain(before.slice(1));
-  return [...pageCommands(), ...prompts(), ...workflows("")]
-    .filter(({ name, about }) => name.includes(like) || (like && plain(about).includes(like)))
-    .sort((one, other) => !one.name.startsWith(like) - !other.name.startsWith(like));
+function commandOptions(typed) {
+  if (typed.startsWith(`${WORKFLOW} `)) return workflowOptions(typed.slice(WORKFLOW.length + 1).replace(/^["「]/, ""));
+  if (/\s/.test(typed)) return [];
+  const query = fold(typed.slice(1));
+  return [...pageOptions(), ...promptOptions(), ...workflowOptions("")]
+    .filter(({ name, about }) => name.includes(query) || (query && fold(about).includes(query)))
+    .sort((a, b) => !a.name.startsWith(query) - !b.name.startsWith(query));
 }
 
 // Each command presses what the page already has; what isn't there isn't offered.
-function pageCommands() {
+function pageOptions() {
   return [...commands.children].flatMap((item) => {
     const { command: name, press, insert, href } = item.dataset;
-    const there = press ? [...document.querySelectorAll(press)].at(-1) : null;
-    if (press && !there) return [];
+    const control = press ? [...document.querySelectorAll(press)].at(-1) : null;
+    if (press && !control) return [];
     const act = () => {
-      replace(insert ?? "");
+      replaceTyped(insert ?? "");
       if (href) location.assign(href);
-      there?.click();
+      control?.click();
     };
     return [{ name, label: `/${name}`, about: item.textContent, act }];
   });
 }
 
-function prompts() {
-  return known.prompts.map(({ pk, name, title }) => ({
-    name: plain(name),
+function promptOptions() {
+  return loaded.prompts.map(({ pk, name, title }) => ({
+    name: fold(name),
     label: `/${name}`,
     about: title,
     act: () => {
       const end = text.selectionStart; // the form takes the focus, and the caret with it
-      usePrompt(pk, (words) => replace(words, end));
+      usePrompt(pk, (replacement) => replaceTyped(replacement, end));
     },
   }));
 }
 
-function workflows(start) {
-  if (start.includes("=")) return [];
-  const like = start.toLowerCase();
-  const found = known.workflows.filter(({ name }) => name.toLowerCase().includes(like));
-  if (found.some(({ name }) => name.toLowerCase() === like)) return [];
-  return found.map(({ name, about }) => ({
-    name: plain(`workflow ${name}`),
+function workflowOptions(typed) {
+  if (typed.includes("=")) return [];
+  const query = typed.toLowerCase();
+  const matches = loaded.workflows.filter(({ name }) => name.toLowerCase().includes(query));
+  if (matches.some(({ name }) => name.toLowerCase() === query)) return [];
+  return matches.map(({ name, about }) => ({
+    name: fold(`workflow ${name}`),
     label: `${WORKFLOW} ${name}`,
     about,
-    act: () => replace(`${WORKFLOW} ${/[\s="'「」\\]/.test(name) ? JSON.stringify(name) : name} `),
+    act: () => replaceTyped(`${WORKFLOW} ${/[\s="'「」\\]/.test(name) ? JSON.stringify(name) : name} `),
   }));
 }
 
-function agents(start) {
-  if (mentioned(`@${start}`)) return [];
-  const [like, chosen] = [plain(start), text.form.elements.agent?.value];
-  return mentionable()
-    .filter(({ name }) => name !== chosen && plain(name).includes(like))
-    .map(({ name, about }) => ({ label: `@${name}`, about, act: () => replace(`@${name} `) }));
-}
-
-// Full-width letters and capitals are found, too.
-function plain(words) {
-  return words.normalize("NFKC").toLowerCase().trim();
+function agentOptions(typed) {
+  if (mentionedAgent(`@${typed}`)) return [];
+  const query = fold(typed).trim();
+  const chosen = text.form.elements.agent?.value;
+  return mentionableAgents()
+    .filter(({ name }) => name !== chosen && fold(name).includes(query))
+    .map(({ name, about }) => ({ label: `@${name}`, about, act: () => replaceTyped(`@${name} `) }));
 }
 
 // Without the server there are fewer suggestions; the next attempt asks again.
-async function learn() {
-  if (Date.now() - known.at < FRESH) return;
-  const { completions, prompts: library } = text.dataset;
-  const [first, second] = await Promise.all([completions, library].map(read));
-  if (first && second) known = { at: Date.now(), ...first, ...second };
+async function loadLibrary() {
+  if (Date.now() - loaded.time < FRESH_MS) return;
+  const [completions, library] = await Promise.all([text.dataset.completions, text.dataset.prompts].map(fetchJson));
+  if (completions && library) loaded = { time: Date.now(), ...completions, ...library };
 }
 
-async function read(address) {
-  const answer = await fetch(address).catch(() => null);
-  return answer?.ok ? answer.json() : null;
+async function fetchJson(url) {
+  const response = await fetch(url).catch(() => null);
+  return response?.ok ? response.json() : null;
 }
 
-function show(found) {
-  shown = found;
-  offers.replaceChildren(...found.map(option));
-  offers.hidden = !found.length;
+function renderOptions(options) {
+  shownOptions = options;
+  offers.replaceChildren(...options.map(optionElement));
+  offers.hidden = !options.length;
   offers.scrollTop = 0;
-  marked = -1;
+  selectedIndex = -1;
   text.removeAttribute("aria-activedescendant");
-  if (!found.length) return;
-  place();
-  mark(1);
-}
-
-// Above the composer, unless there is more room below, as on a new chat.
-function place() {
+  if (!options.length) return;
+  // Above the composer, unless there is more room below, as on a new chat.
   const { top, bottom } = offers.parentElement.getBoundingClientRect();
-  const [above, below] = [top - GAP, (visualViewport?.height ?? innerHeight) - bottom - GAP];
-  const isBelow = below > above;
-  offers.toggleAttribute("data-below", isBelow);
-  offers.style.maxHeight = `${Math.max(LOW, Math.min(TALL, isBelow ? below : above))}px`;
+  const above = top - GAP;
+  const below = (visualViewport?.height ?? innerHeight) - bottom - GAP;
+  offers.toggleAttribute("data-below", below > above);
+  offers.style.maxHeight = `${Math.max(MIN_HEIGHT, Math.min(MAX_HEIGHT, Math.max(above, below)))}px`;
+  selectedIndex = moveSelection(text, offers.children, selectedIndex, 1);
 }
 
-function option({ label, about }, at) {
-  const item = document.createElement("li");
-  item.id = `offer-${at}`;
-  item.role = "option";
-  item.ariaSelected = "false";
-  const title = document.createElement("strong");
-  title.textContent = label;
+function optionElement({ label, about }, index) {
+  const element = document.createElement("li");
+  element.id = `offer-${index}`;
+  element.role = "option";
+  element.ariaSelected = "false";
+  const name = document.createElement("strong");
+  name.textContent = label;
   const meaning = document.createElement("span");
   meaning.textContent = about;
-  item.append(title, meaning);
-  return item;
+  element.append(name, meaning);
+  return element;
 }
 
-function pressed(event) {
+function onKeydown(event) {
   if (isComposing(event) || offers.hidden) return;
-  const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const isTaken = marked >= 0 && !event.shiftKey && ["Enter", "Tab"].includes(event.key);
-  if (!move && !isTaken && event.key !== "Escape") return;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const isTaken = selectedIndex >= 0 && !event.shiftKey && ["Enter", "Tab"].includes(event.key);
+  if (!step && !isTaken && event.key !== "Escape") return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  if (move) mark(move);
-  else if (isTaken) take(shown[marked]);
-  else close();
+  if (step) selectedIndex = moveSelection(text, offers.children, selectedIndex, step);
+  else if (isTaken) chooseOption(shownOptions[selectedIndex]);
+  else closeList();
 }
 
-function mark(by) {
-  const count = offers.children.length;
-  offers.children[marked]?.setAttribute("aria-selected", "false");
-  marked = marked < 0 && by < 0 ? count - 1 : (marked + by + count) % count;
-  const item = offers.children[marked];
-  item.ariaSelected = "true";
-  item.scrollIntoView({ block: "nearest" });
-  text.setAttribute("aria-activedescendant", item.id);
-}
-
-function take(chosen) {
-  close();
-  chosen.act();
+function chooseOption(option) {
+  closeList();
+  option.act();
 }
 
 // Replaces what was typed; what follows the caret stays.
-function replace(words, end = text.selectionStart) {
-  text.setRangeText(words, 0, end, "end");
-  text.dispatchEvent(new Event("input", { bubbles: true }));
+function replaceTyped(replacement, end = text.selectionStart) {
+  replaceRange(text, replacement, 0, end);
 }
 
-function close() {
-  if (shown.length) show([]);
+function closeList() {
+  if (shownOptions.length) renderOptions([]);
 }

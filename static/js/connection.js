@@ -1,52 +1,52 @@
 // Displays a lost connection, and reconnects soon.
 
-const FIRST_WAIT = 1000;
-const LONGEST_WAIT = 10000;
-const STEADY = 10000; // after this long, the next loss counts as a new one
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 10000;
+const STEADY_MS = 10000; // after this long, the next loss counts as a new one
 const TRY_AGAIN_LATER = 4503; // from the product, which can't send 1013
-const COMES_BACK = [1006, 1011, 1012, 1013, TRY_AGAIN_LATER]; // htmx reconnects after the others
-const SHOWN_OUT = 4403;
-const ENDS = { [SHOWN_OUT]: "out", 4429: "crowded" };
-const page = Math.random().toString(36).slice(2);
-let leaving = false;
-let lost = 0; // time of the loss
-let opened = false; // and brought up to date: a refused socket never is
-let losses = 0; // since it was last steady
-let steady;
+const RECONNECTING = [1006, 1011, 1012, 1013, TRY_AGAIN_LATER]; // htmx reconnects after the others
+const REVOKED = 4403;
+const ENDS = { [REVOKED]: "out", 4429: "crowded" };
+const pageId = Math.random().toString(36).slice(2);
+let isLeaving = false;
+let lostAt = 0; // time of the loss
+let wasOpened = false; // and brought up to date: a refused socket never is
+let lossCount = 0; // since it was last steady
+let steadyTimer;
 let socket;
 
-export function watch() {
+export function startConnection() {
   htmx.createWebSocket = connect;
-  htmx.config.wsReconnectDelay = wait;
-  document.addEventListener("htmx:wsAfterMessage", () => (opened = true), { once: true });
-  document.addEventListener("htmx:wsOpen", back);
-  document.addEventListener("htmx:wsOpen", settle);
-  addEventListener("offline", away);
-  addEventListener("online", () => isOpen() && back());
+  htmx.config.wsReconnectDelay = reconnectDelay;
+  document.addEventListener("htmx:wsAfterMessage", () => (wasOpened = true), { once: true });
+  document.addEventListener("htmx:wsOpen", onReconnected);
+  document.addEventListener("htmx:wsOpen", onSocketOpen);
+  addEventListener("offline", onOffline);
+  addEventListener("online", () => isOpen() && onReconnected());
   document.addEventListener("htmx:wsClose", ({ detail }) => {
-    lost ||= Date.now();
-    losses += 1;
-    clearTimeout(steady);
+    lostAt ||= Date.now();
+    lossCount += 1;
+    clearTimeout(steadyTimer);
     const { code } = detail.event;
-    if (code === SHOWN_OUT) takeNoMore();
-    if (code === TRY_AGAIN_LATER) setTimeout(() => detail.elt.isConnected && detail.socketWrapper.reconnect(), wait(losses));
-    show(COMES_BACK.includes(code) ? "lost" : (ENDS[code] ?? "ended"));
+    if (code === REVOKED) disableComposer();
+    if (code === TRY_AGAIN_LATER) setTimeout(() => detail.elt.isConnected && detail.socketWrapper.reconnect(), reconnectDelay(lossCount));
+    showBanner(RECONNECTING.includes(code) ? "lost" : (ENDS[code] ?? "ended"));
   });
-  addEventListener("pagehide", () => (leaving = true));
-  addEventListener("pageshow", () => (leaving = false));
+  addEventListener("pagehide", () => (isLeaving = true));
+  addEventListener("pageshow", () => (isLeaving = false));
 }
 
 // Sent at every connection, so that a returning page gets exactly what it missed, and its
 // disconnection is recorded.
-function connect(address) {
-  const url = new URL(address);
-  const last = document.querySelector("#messages > .message:last-of-type");
-  if (last) url.searchParams.set("after", last.id.replace("message-", ""));
+function connect(wsUrl) {
+  const url = new URL(wsUrl);
+  const lastMessage = document.querySelector("#messages > .message:last-of-type");
+  if (lastMessage) url.searchParams.set("after", lastMessage.id.replace("message-", ""));
   url.searchParams.set("shown", digest());
-  url.searchParams.set("page", page);
+  url.searchParams.set("page", pageId);
   url.searchParams.set("language", document.documentElement.lang);
-  if (opened) url.searchParams.delete("leaf"); // the linked branch was displayed once
-  if (lost) url.searchParams.set("away", Math.max(0, Date.now() - lost));
+  if (wasOpened) url.searchParams.delete("leaf"); // the linked branch was displayed once
+  if (lostAt) url.searchParams.set("away", Math.max(0, Date.now() - lostAt));
   return (socket = new WebSocket(url));
 }
 
@@ -66,15 +66,15 @@ function digest() {
 }
 
 // A socket without a network stays open for minutes without notice.
-function away() {
+function onOffline() {
   if (!isOpen()) return;
-  lost ||= Date.now();
-  show("lost");
+  lostAt ||= Date.now();
+  showBanner("lost");
 }
 
-function back() {
-  lost = 0;
-  show("");
+function onReconnected() {
+  lostAt = 0;
+  showBanner("");
 }
 
 function isOpen() {
@@ -82,35 +82,42 @@ function isOpen() {
 }
 
 // Typed text can be copied, but not sent.
-function takeNoMore() {
+function disableComposer() {
   const form = document.getElementById("ask");
   if (!form) return;
   form.elements.text.readOnly = true;
   for (const control of form.querySelectorAll("button, select")) control.disabled = true;
-  addEventListener("submit", (event) => event.target === form && refuse(event), true);
+  const refuse = (event) => {
+    if (event.target !== form) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  addEventListener("submit", refuse, true);
 }
 
-function refuse(event) {
-  event.preventDefault();
-  event.stopImmediatePropagation();
+// The server knows by it that a frame was sent before. crypto.randomUUID isn't available over plain
+// http from another machine.
+export function newClientId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 // When a server stops, all its pages lose their sockets at once: each reconnects at a random
 // time, later after each failure. A socket that only just opened doesn't prove that the server
 // works.
-function wait(tries) {
-  const vain = Math.min(Math.max(tries, losses), 6);
-  return 250 + Math.random() * Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** vain);
+function reconnectDelay(tries) {
+  const failures = Math.min(Math.max(tries, lossCount), 6);
+  return 250 + Math.random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
 }
 
-function settle() {
-  clearTimeout(steady);
-  steady = setTimeout(() => (losses = 0), STEADY);
+function onSocketOpen() {
+  clearTimeout(steadyTimer);
+  steadyTimer = setTimeout(() => (lossCount = 0), STEADY_MS);
 }
 
-function show(state) {
+function showBanner(state) {
   const banner = document.getElementById("connection");
-  if (!banner || leaving) return;
-  for (const words of banner.children) words.hidden = words.dataset.when !== state;
+  if (!banner || isLeaving) return;
+  for (const message of banner.children) message.hidden = message.dataset.when !== state;
   banner.hidden = !state;
 }

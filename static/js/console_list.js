@@ -6,7 +6,15 @@ import { isComposing } from "./keys.js";
 const table = document.getElementById("result_list");
 const bar = document.querySelector(".actions[data-bulk]");
 
-if (table?.tBodies) label();
+if (table?.tBodies) {
+  const headings = [...table.querySelectorAll("thead th")].map((heading) => heading.textContent.trim());
+  for (const row of table.tBodies[0].rows) {
+    [...row.cells].forEach((cell, index) => {
+      if (cell.tagName === "TD" && headings[index] && !cell.classList.contains("action-checkbox")) cell.dataset.label = headings[index];
+    });
+  }
+  table.dataset.labelled = "";
+}
 if (bar) {
   document.addEventListener("change", showActions);
   addEventListener("pageshow", showActions);
@@ -16,22 +24,12 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !isComposing(event)) closeFilters({ target: document.body });
 });
 
-function label() {
-  const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
-  for (const row of table.tBodies[0].rows) {
-    [...row.cells].forEach((cell, at) => {
-      if (cell.tagName === "TD" && heads[at] && !cell.classList.contains("action-checkbox")) cell.dataset.label = heads[at];
-    });
-  }
-  table.dataset.labelled = "";
-}
-
 function showActions() {
   bar.classList.toggle("has-selection", Boolean(table?.querySelector(".action-select:checked")));
 }
 
 function closeFilters({ target }) {
-  for (const open of document.querySelectorAll(".list-filter[open]")) {
-    if (!open.contains(target)) open.open = false;
+  for (const filter of document.querySelectorAll(".list-filter[open]")) {
+    if (!filter.contains(target)) filter.open = false;
   }
 }

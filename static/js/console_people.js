@@ -2,8 +2,8 @@
 
 for (const form of document.querySelectorAll(".people-form")) {
   const show = () => {
-    const way = form.querySelector("[name=way]:checked")?.value;
-    for (const part of form.querySelectorAll("[data-way]")) part.hidden = way && part.dataset.way !== way;
+    const chosenWay = form.querySelector("[name=way]:checked")?.value;
+    for (const part of form.querySelectorAll("[data-way]")) part.hidden = chosenWay && part.dataset.way !== chosenWay;
   };
   form.addEventListener("change", show);
   show();

@@ -1,24 +1,24 @@
 // Search within the settings of the installation, and hide what isn't changed.
 
+import { hasAllWords, searchWords } from "./text_search.js";
+
 const page = document.querySelector(".settings-page");
 const search = page?.querySelector("[data-search]");
 const onlyChanged = page?.querySelector("[data-only-changed]");
 
 function filter() {
-  const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
+  const words = searchWords(search.value);
+  let matchCount = 0;
   for (const section of page.querySelectorAll(".settings-section")) {
-    let visible = 0;
+    let visibleCount = 0;
     for (const row of section.querySelectorAll(".setting")) {
-      const text = row.dataset.words.toLowerCase();
-      const matches = words.every((word) => text.includes(word));
-      row.hidden = !matches || (onlyChanged.checked && row.dataset.changed !== "yes");
-      visible += row.hidden ? 0 : 1;
+      row.hidden = !hasAllWords(row.dataset.words, words) || (onlyChanged.checked && row.dataset.changed !== "yes");
+      visibleCount += row.hidden ? 0 : 1;
     }
-    section.hidden = visible === 0;
-    found += visible;
+    section.hidden = visibleCount === 0;
+    matchCount += visibleCount;
   }
-  page.querySelector("[data-no-match]").hidden = found > 0;
+  page.querySelector("[data-no-match]").hidden = matchCount > 0;
 }
 
 if (search) {

@@ -1,7 +1,8 @@
+// The filters of a dashboard apply as soon as they are chosen; without JavaScript there is a button. The
+// dates close like a menu.
+
 import { isComposing } from "./keys.js";
 
-// Applies a filter as soon as it is chosen; without JavaScript there is a button. The dates close
-// like a menu.
 document.addEventListener("click", ({ target }) => closeDates((dates) => !dates.contains(target)));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !isComposing(event)) closeDates(() => true);

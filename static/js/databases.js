@@ -1,6 +1,7 @@
 // The form of a database: fields by kind, and the checklist of its tables.
 
 import { isComposing } from "./keys.js";
+import { hasAllWords, searchWords } from "./text_search.js";
 
 const FIELDS = {
   file: ["sqlite"],
@@ -20,7 +21,7 @@ kind?.addEventListener("change", showFields);
 form?.querySelector("#id_tls")?.addEventListener("change", showFields);
 form?.addEventListener("input", onInput);
 form?.addEventListener("change", onInput);
-document.querySelector("[data-submit-keys]")?.addEventListener("keydown", submitByKeys);
+document.querySelector("[data-submit-keys]")?.addEventListener("keydown", onKeydown);
 if (kind) showFields();
 
 function showFields() {
@@ -28,61 +29,53 @@ function showFields() {
   for (const [name, kinds] of Object.entries(FIELDS)) {
     const row = form.querySelector(`.form-row.field-${name}`);
     if (!row) continue;
-    const isOn = kinds.includes(kind.value) && (name !== "ca_certificate" || isChecked);
-    row.hidden = !isOn;
+    row.hidden = !kinds.includes(kind.value) || (name === "ca_certificate" && !isChecked);
   }
 }
 
 function onInput({ target }) {
   const list = target.closest?.("[data-tables]");
   if (!list) return;
-  if (target.matches("[data-search]")) return search(list, target.value);
+  if (target.matches("[data-search]")) return filterTables(list, target.value);
   const item = target.closest("[data-words]");
-  if (item && target.name?.endsWith("-table")) setColumns(item, target.checked);
-  if (item && target.name?.endsWith("-column")) setTable(item);
-  if (item) count(list);
+  if (!item) return;
+  // A table allows all its columns, and a column its table.
+  if (target.name?.endsWith("-table")) for (const box of columnBoxes(item)) box.checked = target.checked;
+  if (target.name?.endsWith("-column")) item.querySelector(".table-allow").checked = columnBoxes(item).some((box) => box.checked);
+  showCounts(list);
 }
 
-function columns(item) {
+function columnBoxes(item) {
   return [...item.querySelectorAll(".tables-columns input")];
 }
 
-function setColumns(item, isOn) {
-  for (const box of columns(item)) box.checked = isOn;
-}
-
-function setTable(item) {
-  item.querySelector(".table-allow").checked = columns(item).some((box) => box.checked);
-}
-
-function count(list) {
+function showCounts(list) {
   const items = [...list.querySelectorAll("[data-words]")];
   const chosen = items.filter((item) => item.querySelector(".table-allow").checked);
-  write(list.querySelector("[data-count]"), chosen.length, items.length);
+  writeCount(list.querySelector("[data-count]"), chosen.length, items.length);
   for (const item of items) {
-    const boxes = columns(item);
-    const on = boxes.filter((box) => box.checked).length;
-    write(item.querySelector("[data-columns]"), on, boxes.length);
+    const boxes = columnBoxes(item);
+    const checkedCount = boxes.filter((box) => box.checked).length;
+    writeCount(item.querySelector("[data-columns]"), checkedCount, boxes.length);
   }
 }
 
-function write(place, chosen, all) {
-  const text = place.dataset.template.replace("{chosen}", chosen).replace("{count}", all);
-  if (place.textContent !== text) place.textContent = text;
+function writeCount(element, chosen, total) {
+  const text = element.dataset.template.replace("{chosen}", chosen).replace("{count}", total);
+  if (element.textContent !== text) element.textContent = text;
 }
 
-function search(list, text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
+function filterTables(list, query) {
+  const words = searchWords(query);
+  let matchCount = 0;
   for (const item of list.querySelectorAll("[data-words]")) {
-    const all = item.dataset.words.toLowerCase();
-    item.hidden = !words.every((word) => all.includes(word));
-    found += !item.hidden;
+    item.hidden = !hasAllWords(item.dataset.words, words);
+    matchCount += !item.hidden;
   }
-  list.querySelector("[data-none]").hidden = found > 0;
+  list.querySelector("[data-none]").hidden = matchCount > 0;
 }
 
-function submitByKeys(event) {
+function onKeydown(event) {
   const isEnter = event.key === "Enter" && (event.ctrlKey || event.metaKey);
   if (!isEnter || isComposing(event)) return;
   event.preventDefault();

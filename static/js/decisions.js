@@ -1,47 +1,47 @@
 // Decisions about calls: in a chat, on a run's page, and in the inbox.
 
 import { isComposing } from "./keys.js";
-import { markPlan, start as plan } from "./plans.js";
+import { markPlanChanged, startPlans } from "./plans.js";
 import { hasTouchKeyboard } from "./touch.js";
 
-let decided = ""; // the approval with the focus when it was decided
+let decidedId = ""; // the approval with the focus when it was decided
 
-export function start() {
-  document.addEventListener("input", ({ target }) => mark(target));
-  document.addEventListener("htmx:beforeRequest", deciding);
-  document.addEventListener("htmx:afterRequest", told);
-  document.addEventListener("htmx:oobAfterSwap", shown);
-  document.addEventListener("keydown", typed);
-  plan();
+export function startDecisions() {
+  document.addEventListener("input", ({ target }) => markChanged(target));
+  document.addEventListener("htmx:beforeRequest", onBeforeRequest);
+  document.addEventListener("htmx:afterRequest", onAfterRequest);
+  document.addEventListener("htmx:oobAfterSwap", onAfterSwap);
+  document.addEventListener("keydown", onKeydown);
+  startPlans();
 }
 
 // Whether the button approves the agent's arguments or the user's.
-export function mark(field) {
-  markPlan(field);
+export function markChanged(field) {
+  markPlanChanged(field);
   if (field.dataset?.original === undefined) return;
   field.closest(".approval").toggleAttribute("data-changed", field.value !== field.dataset.original);
 }
 
-function typed(event) {
+function onKeydown(event) {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isComposing(event)) return;
   const field = event.target.closest?.("[data-sends]");
   field?.closest(".comments, .approval").querySelector("[data-send]").click();
 }
 
-function deciding({ target }) {
+function onBeforeRequest({ target }) {
   const approval = target.closest?.(".approval");
-  if (approval?.contains(document.activeElement)) decided = approval.id;
+  if (approval?.contains(document.activeElement)) decidedId = approval.id;
 }
 
 // A frame that removes the pressed button comes before its response, which is then lost.
-function shown() {
-  if (!decided || document.activeElement !== document.body) return;
-  const here = document.getElementById(decided);
-  if (here?.dataset.verdict !== "waiting") focusNext(here ?? document.body);
+function onAfterSwap() {
+  if (!decidedId || document.activeElement !== document.body) return;
+  const current = document.getElementById(decidedId);
+  if (current?.dataset.verdict !== "waiting") focusNext(current ?? document.body);
 }
 
 // Looked up by the pressed button: a frame may have replaced it by now.
-function told({ detail }) {
+function onAfterRequest({ detail }) {
   const approval = detail.requestConfig?.elt?.closest(".approval");
   if (!approval) return;
   const { status } = detail.xhr;
@@ -51,27 +51,21 @@ function told({ detail }) {
 
 // Never focus a button: a second Enter would decide something unread.
 function focusNext(approval) {
-  decided = "";
+  decidedId = "";
   const focused = document.activeElement;
   if (focused !== document.body && !approval.contains(focused)) return;
-  const here = document.getElementById(approval.id) ?? approval;
-  const next = [...document.querySelectorAll(".approval[data-verdict=waiting]")].find((other) => follows(other, here));
-  if (next) stand(next.closest("article.waiting") ?? next);
-  else rest(here);
-}
-
-function follows(other, here) {
-  return here.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
-}
-
-function rest(here) {
+  const current = document.getElementById(approval.id) ?? approval;
+  const next = [...document.querySelectorAll(".approval[data-verdict=waiting]")].find(
+    (other) => current.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING,
+  );
+  if (next) return focusElement(next.closest("article.waiting") ?? next);
   const composer = hasTouchKeyboard() ? null : document.getElementById("text");
-  const field = composer ?? here.closest(".step")?.querySelector("summary");
+  const field = composer ?? current.closest(".step")?.querySelector("summary");
   if (field) field.focus({ preventScroll: true });
-  else stand(document.querySelector("h1"));
+  else focusElement(document.querySelector("h1"));
 }
 
-function stand(place) {
-  place.tabIndex = -1;
-  place.focus();
+function focusElement(element) {
+  element.tabIndex = -1;
+  element.focus();
 }

@@ -1,77 +1,73 @@
 // Diagrams, drawn one after the other in a hidden sandboxed frame that only returns SVG. It is
 // displayed as an image, in which nothing can run or load.
 
+import { isDark } from "./color_scheme.js";
 import { label } from "./prose_parts.js";
-import { createFrame, send } from "./sandbox_frame.js";
+import { createFrame, sendToFrame } from "./sandbox_frame.js";
 
-const DEADLINE = 30_000;
+const DEADLINE_MS = 30_000;
 const MAX_SIDE = 8_000;
 const MAX_SVG = 2_000_000;
-const waiting = new Map();
-const drawn = new Map(); // a finished run is rendered again, with the same diagrams
+const requests = new Map();
+const pictures = new Map(); // a finished run is rendered again, with the same diagrams
 const MAX_DRAWN = 40;
 let frame;
-let ready;
-let count = 0;
-let last = Promise.resolve(); // a slow one doesn't use up the time of the next
-
-export const isDark = () => {
-  const { theme } = document.documentElement.dataset;
-  return theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
-};
+let frameReady;
+let requestCount = 0;
+let lastDrawing = Promise.resolve(); // a slow one doesn't use up the time of the next
 
 export async function drawDiagram(source) {
   const key = `${isDark()}\n${source}`;
-  if (!drawn.has(key)) {
-    last = last.catch(() => {}).then(() => ask(source));
-    const picture = await last;
-    if (drawn.size >= MAX_DRAWN) drawn.delete(drawn.keys().next().value);
-    drawn.set(key, picture);
+  if (!pictures.has(key)) {
+    lastDrawing = lastDrawing.catch(() => {}).then(() => requestDiagram(source));
+    const picture = await lastDrawing;
+    if (pictures.size >= MAX_DRAWN) pictures.delete(pictures.keys().next().value);
+    pictures.set(key, picture);
   }
-  return drawn.get(key);
+  return pictures.get(key);
 }
 
-async function ask(source) {
-  await connect();
-  const id = String((count += 1));
+async function requestDiagram(source) {
+  await connectFrame();
+  const id = String((requestCount += 1));
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       frame.remove(); // it may never return, so the next one gets another
-      end(id, { error: label("slow") });
-    }, DEADLINE);
-    waiting.set(id, { resolve, reject, timer });
-    send(frame, { id, diagram: source, isDark: isDark() });
+      settleRequest(id, { error: label("slow") });
+    }, DEADLINE_MS);
+    requests.set(id, { resolve, reject, timer });
+    sendToFrame(frame, { id, diagram: source, isDark: isDark() });
   });
 }
 
-function connect() {
-  if (frame?.isConnected) return ready;
-  ready = new Promise((resolve, reject) => {
+function connectFrame() {
+  if (frame?.isConnected) return frameReady;
+  frameReady = new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       frame.remove();
       reject(new Error(label("slow")));
-    }, DEADLINE);
+    }, DEADLINE_MS);
     frame = createFrame(label("diagramFrame"), label("diagram"), (data) => {
       if (data.isReady) {
         clearTimeout(timer);
         resolve();
-      } else end(data.id, data);
+      } else settleRequest(data.id, data);
     });
   });
   frame.classList.add("sandbox-drawing");
   frame.tabIndex = -1;
   frame.setAttribute("aria-hidden", "true");
   document.body.append(frame);
-  return ready;
+  return frameReady;
 }
 
-function end(id, { svg, width, height, error }) {
-  const asked = waiting.get(id);
-  if (!asked) return;
-  waiting.delete(id);
-  clearTimeout(asked.timer);
-  if (typeof svg !== "string" || svg.length > MAX_SVG) asked.reject(new Error(String(error ?? label("slow"))));
-  else asked.resolve({ svg, width: side(width), height: side(height) });
+function settleRequest(id, { svg, width, height, error }) {
+  const request = requests.get(id);
+  if (!request) return;
+  requests.delete(id);
+  clearTimeout(request.timer);
+  if (typeof svg !== "string" || svg.length > MAX_SVG) request.reject(new Error(String(error ?? label("slow"))));
+  else request.resolve({ svg, width: clampSide(width), height: clampSide(height) });
 }
 
-const side = (value) => Math.max(1, Math.min(MAX_SIDE, Math.round(Number(value) || 1)));
+const clampSide = (value) => Math.max(1, Math.min(MAX_SIDE, Math.round(Number(value) || 1)));

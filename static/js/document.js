@@ -1,17 +1,17 @@
 // The document viewer: goes to the linked passage, and plays recordings from a line.
 
-import { playRecordings } from "./player.js";
+import { startPlayer } from "./player.js";
 import { makeFocusable } from "./prose_tables.js";
 
-const place = document.getElementById("place");
+const passage = document.getElementById("place");
 const player = document.getElementById("player");
 const moments = [...document.querySelectorAll(".document-text a.moment")];
 const starts = moments.map((moment) => Number(moment.dataset.play.split("#t=")[1]));
 
-playRecordings();
+startPlayer();
 
 // Screen readers start at the passage, too.
-if (place && location.hash === "#place") place.focus({ preventScroll: true });
+if (passage && location.hash === "#place") passage.focus({ preventScroll: true });
 
 document.addEventListener("click", ({ target }) => {
   const clip = target.closest?.("[data-seconds]");

@@ -1,61 +1,50 @@
 // Displays the pages of a PDF and marks the linked passage in them. Scripts and forms in it are
 // never executed: only its picture and its text are used.
 
-import { marksOf } from "./passage_match.js";
+import { passageIndexes } from "./passage_match.js";
+import { readStored, writeStored } from "./storage.js";
 
-const NEAR = "1200px"; // how far from the screen pages are drawn
+const VIEW_KEY = "ashiato-document-view";
+const DRAW_MARGIN = "1200px"; // how far from the screen pages are drawn
 const MAX_DRAWN = 12; // canvases take memory
 const MAX_PIXELS = 16_000_000;
 const box = document.getElementById("pdf");
 const status = box.querySelector(".pdf-status");
-const drawn = new Map(); // page number → what is drawn of it
+const drawings = new Map(); // page number → what is drawn of it
+let resizeTimer;
 let pdfjs;
 let pdf;
 let isStarted = false;
-let isPlaced = false;
+let isScrolledToPassage = false;
 
-for (const choice of document.querySelectorAll("#document-view input")) choice.addEventListener("change", chosen);
-document.querySelector(".document-index")?.addEventListener("click", followed);
-restoreChoice();
-if (isVisible()) start();
+for (const choice of document.querySelectorAll("#document-view input")) choice.addEventListener("change", onViewChange);
+document.querySelector(".document-index")?.addEventListener("click", onIndexClick);
+const savedChoice = document.querySelector(`#document-view input[value="${readStored(VIEW_KEY, "sessionStorage")}"]`);
+if (savedChoice) savedChoice.checked = true;
+if (isVisible()) showPdf();
 
-function chosen({ target }) {
-  try {
-    sessionStorage.setItem("ashiato-document-view", target.value);
-  } catch {
-    // Storage is disabled: the choice is for this page.
-  }
-  if (isVisible()) start();
-}
-
-function restoreChoice() {
-  let kept;
-  try {
-    kept = sessionStorage.getItem("ashiato-document-view");
-  } catch {
-    return;
-  }
-  const input = document.querySelector(`#document-view input[value="${kept}"]`);
-  if (input) input.checked = true;
+function onViewChange({ target }) {
+  writeStored(VIEW_KEY, target.value, "sessionStorage");
+  if (isVisible()) showPdf();
 }
 
 function isVisible() {
   return document.querySelector('#document-view input[value="original"]').checked;
 }
 
-async function start() {
+async function showPdf() {
   if (isStarted) return;
   isStarted = true;
   status.textContent = box.dataset.loading;
   try {
-    await open();
+    await openPdf();
     status.textContent = "";
   } catch (error) {
-    fail(error);
+    showFailure(error);
   }
 }
 
-async function open() {
+async function openPdf() {
   const library = new URL(box.dataset.library, location.href).href;
   pdfjs = await import(`${library}pdf.min.mjs`);
   pdfjs.GlobalWorkerOptions.workerSrc = `${library}pdf.worker.min.mjs`;
@@ -71,15 +60,11 @@ async function open() {
     isOffscreenCanvasSupported: false,
     verbosity: pdfjs.VerbosityLevel.ERRORS,
   }).promise;
-  await layOut();
-}
-
-// Pages have their size before they are drawn, so that nothing jumps.
-async function layOut() {
+  // Pages have their size before they are drawn, so that nothing jumps.
   const first = (await pdf.getPage(1)).getViewport({ scale: 1 });
   // A wide page scrolls the box, a narrow one everything.
   const root = getComputedStyle(box).overflowY === "auto" ? box : null;
-  const observer = new IntersectionObserver(seen, { root, rootMargin: NEAR });
+  const observer = new IntersectionObserver(onIntersect, { root, rootMargin: DRAW_MARGIN });
   for (let number = 1; number <= pdf.numPages; number += 1) {
     const page = document.createElement("div");
     page.className = "pdf-page";
@@ -92,7 +77,7 @@ async function layOut() {
   }
   goTo(Number(box.dataset.part), false);
   for (const page of box.querySelectorAll(".pdf-page")) observer.observe(page);
-  addEventListener("resize", resized);
+  addEventListener("resize", onResize);
 }
 
 function goTo(number, isSmooth) {
@@ -100,7 +85,7 @@ function goTo(number, isSmooth) {
   if (number > 1 || isSmooth) page?.scrollIntoView({ block: "start", behavior: isSmooth ? "smooth" : "auto" });
 }
 
-function followed(event) {
+function onIndexClick(event) {
   const link = event.target.closest("a[data-part]");
   if (!link || !pdf || !isVisible() || link.search.includes("start=") || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
@@ -109,48 +94,44 @@ function followed(event) {
   goTo(Number(link.dataset.part), true);
 }
 
-function seen(entries) {
+function onIntersect(entries) {
   for (const { target, isIntersecting } of entries) {
     const number = Number(target.dataset.number);
-    if (isIntersecting) draw(target, number);
-    else if (drawn.size > MAX_DRAWN) clear(target, number);
+    if (isIntersecting) drawPage(target, number);
+    else if (drawings.size > MAX_DRAWN) clearPage(target, number);
   }
 }
 
-function clear(target, number) {
-  drawn.get(number)?.task?.cancel();
-  drawn.delete(number);
+function clearPage(target, number) {
+  drawings.get(number)?.task?.cancel();
+  drawings.delete(number);
   target.replaceChildren();
 }
 
-async function draw(target, number) {
-  if (drawn.has(number)) return;
-  const about = {};
-  drawn.set(number, about);
+async function drawPage(target, number) {
+  if (drawings.has(number)) return;
+  const drawing = {};
+  drawings.set(number, drawing);
   try {
     const page = await pdf.getPage(number);
-    const bare = page.getViewport({ scale: 1 });
-    target.style.aspectRatio = `${bare.width} / ${bare.height}`;
-    const scale = target.clientWidth / bare.width;
+    const unscaled = page.getViewport({ scale: 1 });
+    target.style.aspectRatio = `${unscaled.width} / ${unscaled.height}`;
+    const scale = target.clientWidth / unscaled.width;
     const viewport = page.getViewport({ scale });
-    await paint(target, page, viewport, about);
-    await addText(target, page, viewport, number);
+    const ratio = Math.min(devicePixelRatio || 1, Math.sqrt(MAX_PIXELS / (viewport.width * viewport.height)));
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.floor(viewport.width * ratio);
+    canvas.height = Math.floor(viewport.height * ratio);
+    target.replaceChildren(canvas);
+    drawing.task = page.render({ canvas, viewport, transform: [ratio, 0, 0, ratio, 0, 0], annotationMode: pdfjs.AnnotationMode.DISABLE });
+    await drawing.task.promise;
+    await addTextLayer(target, page, viewport, number);
   } catch (error) {
-    if (error?.name !== "RenderingCancelledException") fail(error);
+    if (error?.name !== "RenderingCancelledException") showFailure(error);
   }
 }
 
-async function paint(target, page, viewport, about) {
-  const ratio = Math.min(devicePixelRatio || 1, Math.sqrt(MAX_PIXELS / (viewport.width * viewport.height)));
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.floor(viewport.width * ratio);
-  canvas.height = Math.floor(viewport.height * ratio);
-  target.replaceChildren(canvas);
-  about.task = page.render({ canvas, viewport, transform: [ratio, 0, 0, ratio, 0, 0], annotationMode: pdfjs.AnnotationMode.DISABLE });
-  await about.task.promise;
-}
-
-async function addText(target, page, viewport, number) {
+async function addTextLayer(target, page, viewport, number) {
   const layer = document.createElement("div");
   layer.className = "pdf-layer";
   target.style.setProperty("--total-scale-factor", viewport.scale);
@@ -158,34 +139,32 @@ async function addText(target, page, viewport, number) {
   await text.render();
   target.append(layer);
   const linked = Number(box.dataset.part);
-  if (box.dataset.passage && (number === linked || number === linked + 1)) mark(text.textDivs, number === linked);
+  if (box.dataset.passage && (number === linked || number === linked + 1)) markPassage(text.textDivs, number === linked);
 }
 
 // The passage may go on at the next page; only its beginning is scrolled to.
-function mark(pieces, isFirst) {
-  const found = marksOf(pieces.map((piece) => piece.textContent), box.dataset.passage);
-  for (const at of found) pieces[at].classList.add("pdf-hit");
-  if (!isFirst || isPlaced || !found.length) return;
-  isPlaced = true;
-  pieces[found[0]].scrollIntoView({ block: "center", inline: "nearest" });
+function markPassage(pieces, isFirst) {
+  const hits = passageIndexes(pieces.map((piece) => piece.textContent), box.dataset.passage);
+  for (const index of hits) pieces[index].classList.add("pdf-hit");
+  if (!isFirst || isScrolledToPassage || !hits.length) return;
+  isScrolledToPassage = true;
+  pieces[hits[0]].scrollIntoView({ block: "center", inline: "nearest" });
 }
 
-let soon;
-
-function resized() {
-  clearTimeout(soon);
-  soon = setTimeout(() => {
+function onResize() {
+  clearTimeout(resizeTimer);
+  resizeTimer = setTimeout(() => {
     for (const page of box.querySelectorAll(".pdf-page")) {
       const number = Number(page.dataset.number);
       const width = page.querySelector("canvas") && page.clientWidth;
       if (!width) continue;
-      clear(page, number);
-      draw(page, number);
+      clearPage(page, number);
+      drawPage(page, number);
     }
   }, 250);
 }
 
-function fail(error) {
+function showFailure(error) {
   console.debug(error);
   box.dataset.broken = "";
   status.textContent = box.dataset.failed;

@@ -10,109 +10,105 @@
 // A tab without one takes over the newest; if that belongs to an open tab, it writes it again.
 
 const PREFIX = "ashiato-draft-";
-const DAYS = 30 * 24 * 60 * 60 * 1000;
-const MOST = 50;
-const PAUSE = 300;
+const MAX_AGE_MS = 30 * 24 * 60 * 60 * 1000;
+const MAX_DRAFTS = 50;
+const SAVE_DELAY_MS = 300;
 
 const form = document.getElementById("ask");
 const isTemporary = "temporary" in (document.getElementById("main")?.dataset ?? {});
-const mine = `${PREFIX}${form?.dataset.user}-`;
-const chat = document.getElementById("main")?.dataset.session ?? "new";
-const EMPTIED = `ashiato-emptied-${chat}`;
+const userPrefix = `${PREFIX}${form?.dataset.user}-`;
+const chatId = document.getElementById("main")?.dataset.session ?? "new";
+// A field that was emptied here, or sent, isn't filled with another tab's text.
+const EMPTIED_KEY = `ashiato-emptied-${chatId}`;
+let saveTimer;
 
 // Without storage (disabled or full), the text lasts as long as the page.
-function attempt(act) {
+function attemptStorage(access) {
   try {
-    return act();
+    return access();
   } catch {
     return undefined;
   }
 }
 
-const tab = attempt(() => (sessionStorage["ashiato-tab"] ||= Math.random().toString(36).slice(2))) ?? "tab";
+const tabId = attemptStorage(() => (sessionStorage["ashiato-tab"] ||= Math.random().toString(36).slice(2))) ?? "tab";
 
-const keyOf = (of) => `${mine}${of}-${tab}`;
+const draftKey = `${userPrefix}${chatId}-${tabId}`;
 
-const read = (key) => attempt(() => JSON.parse(localStorage.getItem(key))) ?? null;
+const readDraft = (key) => attemptStorage(() => JSON.parse(localStorage.getItem(key))) ?? null;
 
-const remove = (key) => attempt(() => localStorage.removeItem(key));
+const removeKey = (key) => attemptStorage(() => localStorage.removeItem(key));
 
-function drafts(prefix = PREFIX) {
-  const found = attempt(() => Object.keys(localStorage).filter((key) => key.startsWith(prefix))) ?? [];
-  return found.map((key) => ({ key, ...read(key) })).sort((one, other) => (other.at ?? 0) - (one.at ?? 0));
+function listDrafts(prefix = PREFIX) {
+  const keys = attemptStorage(() => Object.keys(localStorage).filter((key) => key.startsWith(prefix))) ?? [];
+  return keys.map((key) => ({ key, ...readDraft(key) })).sort((a, b) => (b.at ?? 0) - (a.at ?? 0));
 }
-
-let waiting;
 
 // At most every 300 ms: what a page writes at every key is time that the key waits for.
 export function saveDraftSoon(current) {
-  waiting ??= setTimeout(() => saveDraft(...current()), PAUSE);
+  saveTimer ??= setTimeout(() => saveDraft(...current()), SAVE_DELAY_MS);
 }
 
 export function saveDraft(text, id, files = "") {
   cancelSaving();
   if (isTemporary) return;
-  markEmptied(!text && !files);
-  if (!text && !files) return remove(keyOf(chat));
+  if (!text && !files) {
+    attemptStorage(() => sessionStorage.setItem(EMPTIED_KEY, ""));
+    return removeKey(draftKey);
+  }
+  attemptStorage(() => sessionStorage.removeItem(EMPTIED_KEY));
   const record = JSON.stringify({ text, id, files, at: Date.now() });
-  const write = () => localStorage.setItem(keyOf(chat), record) ?? true;
-  if (attempt(write)) return;
-  drafts(mine).slice(1).forEach(({ key }) => remove(key)); // full: older ones make room
-  attempt(write);
+  const write = () => localStorage.setItem(draftKey, record) ?? true;
+  if (attemptStorage(write)) return;
+  listDrafts(userPrefix).slice(1).forEach(({ key }) => removeKey(key)); // full: older ones make room
+  attemptStorage(write);
 }
 
 function cancelSaving() {
-  clearTimeout(waiting);
-  waiting = undefined;
+  clearTimeout(saveTimer);
+  saveTimer = undefined;
 }
-
-// A field that was emptied here, or sent, isn't filled with another tab's text.
-function markEmptied(isEmpty) {
-  attempt(() => (isEmpty ? sessionStorage.setItem(EMPTIED, "") : sessionStorage.removeItem(EMPTIED)));
-}
-
-const isEmptied = () => attempt(() => sessionStorage.getItem(EMPTIED) !== null);
 
 // Returns this tab's draft of this chat, or the newest that another tab left.
 export function takeDraft() {
   if (isTemporary) return null;
-  const own = read(keyOf(chat));
+  const own = readDraft(draftKey);
   if (own?.text || own?.files) return own;
-  if (isEmptied()) return null;
-  const left = drafts(`${mine}${chat}-`).find((draft) => draft.text || draft.files);
-  if (!left) return null;
+  if (attemptStorage(() => sessionStorage.getItem(EMPTIED_KEY) !== null)) return null;
+  const otherDraft = listDrafts(`${userPrefix}${chatId}-`).find((draft) => draft.text || draft.files);
+  if (!otherDraft) return null;
   // A mark instead of nothing: an open tab hears of it, and knows that the user didn't sign out.
-  attempt(() => localStorage.setItem(left.key, JSON.stringify({ isTaken: true, at: Date.now() })));
-  saveDraft(left.text, left.id, left.files);
-  return left;
+  attemptStorage(() => localStorage.setItem(otherDraft.key, JSON.stringify({ isTaken: true, at: Date.now() })));
+  saveDraft(otherDraft.text, otherDraft.id, otherDraft.files);
+  return otherDraft;
 }
 
 // The first message of a chat was typed on the page for a new one.
 export function forgetStarted(isSaved) {
-  for (const { key, id } of drafts(`${mine}new-`)) if (id && isSaved(id)) remove(key);
+  for (const { key, id } of listDrafts(`${userPrefix}new-`)) if (id && isSaved(id)) removeKey(key);
 }
 
 export function forgetChat(pk) {
-  for (const { key } of drafts(`${mine}${pk}-`)) remove(key);
+  for (const { key } of listDrafts(`${userPrefix}${pk}-`)) removeKey(key);
 }
 
 export function forgetAll() {
   cancelSaving();
-  for (const { key } of drafts()) remove(key);
-  attempt(() => sessionStorage.clear()); // edited messages, and what else this tab remembers
+  for (const { key } of listDrafts()) removeKey(key);
+  attemptStorage(() => sessionStorage.clear()); // edited messages, and what else this tab remembers
 }
 
 // `current` returns the text in the composer.
 export function watchDrafts(current) {
-  const saveNow = () => waiting && saveDraft(...current());
+  const saveNow = () => saveTimer && saveDraft(...current());
   addEventListener("pagehide", saveNow);
   addEventListener("blur", saveNow); // another tab or window may take the draft over
-  const old = Date.now() - DAYS;
-  drafts().forEach(({ key, at, isTaken }, place) => {
-    if (!key.startsWith(mine) || !(at > old) || isTaken || place >= MOST) remove(key);
+  const old = Date.now() - MAX_AGE_MS;
+  listDrafts().forEach(({ key, at, isTaken }, index) => {
+    if (!key.startsWith(userPrefix) || !(at > old) || isTaken || index >= MAX_DRAFTS) removeKey(key);
   });
   addEventListener("storage", ({ key }) => {
-    if (key === keyOf(chat) && read(key)?.isTaken) saveDraft(...current());
+    if (key === draftKey && readDraft(key)?.isTaken) saveDraft(...current());
   });
   document.addEventListener("submit", ({ target }) => {
     if (target.matches?.("form.account")) forgetAll();

@@ -1,132 +1,118 @@
 // Links from an answer to observations: what is behind one, and where it is.
 
-import { clear, highlight, highlightLater, placeOf } from "./evidence_place.js";
-import { isComposing } from "./keys.js";
+import { citedPlace, clearHighlight, highlight, highlightLater } from "./evidence_place.js";
+import { isComposing, isPlainClick } from "./keys.js";
+import { readStored, writeStored } from "./storage.js";
 
 const root = document.documentElement;
-const NAME = "ashiato-unsupported";
-const DELAY = 120; // long enough to reach the box with the pointer
+const STORAGE_KEY = "ashiato-unsupported";
+const SHOW_DELAY_MS = 120; // long enough to reach the box with the pointer
 let tip;
-let shown;
+let shownLink;
 let timer;
-let touched = false;
+let isTouch = false;
 
-export function showEvidence() {
-  if (kept()) root.dataset.unsupported = "";
+export function startEvidence() {
+  if (readStored(STORAGE_KEY) === "on") root.dataset.unsupported = "";
   document.addEventListener("pointerover", ({ target, pointerType }) => {
-    if (pointerType !== "touch") later(target.closest?.(".evidence-tip") ? shown : link(target));
+    if (pointerType === "touch") return;
+    const link = target.closest?.(".evidence-tip") ? shownLink : evidenceLink(target);
+    clearTimeout(timer);
+    if (link !== shownLink) timer = setTimeout(() => (link ? showTip(link) : hideTip()), SHOW_DELAY_MS);
   });
   document.addEventListener("pointerdown", ({ target, pointerType }) => {
-    touched = pointerType === "touch";
-    if (shown && !link(target) && !target.closest(".evidence-tip")) hide();
+    isTouch = pointerType === "touch";
+    if (shownLink && !evidenceLink(target) && !target.closest(".evidence-tip")) hideTip();
   });
   document.addEventListener("focusin", ({ target }) => {
-    if (link(target)?.matches(":focus-visible")) show(link(target));
-    else if (!target.closest(".evidence-tip")) hide();
+    if (evidenceLink(target)?.matches(":focus-visible")) showTip(evidenceLink(target));
+    else if (!target.closest(".evidence-tip")) hideTip();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !shown || isComposing(event)) return;
-    hide();
+    if (event.key !== "Escape" || !shownLink || isComposing(event)) return;
+    hideTip();
     event.stopImmediatePropagation();
   }, true);
-  document.addEventListener("scroll", hide, { capture: true, passive: true });
-  document.addEventListener("click", clicked);
-  document.addEventListener("htmx:load", press);
-  press();
+  document.addEventListener("scroll", hideTip, { capture: true, passive: true });
+  document.addEventListener("click", onClick);
+  document.addEventListener("htmx:load", updateButtons);
+  updateButtons();
 }
 
-function link(target) {
+function evidenceLink(target) {
   return target.closest?.("a.evidence") ?? null;
 }
 
-function later(next) {
-  clearTimeout(timer);
-  if (next === shown) return;
-  timer = setTimeout(() => (next ? show(next) : hide()), DELAY);
-}
-
-function show(next) {
-  const found = entry(next);
-  hide();
-  if (!found || !next.isConnected) return;
-  tip ??= box();
-  tip.replaceChildren(...found.cloneNode(true).childNodes);
-  (next.closest("dialog") ?? document.body).append(tip);
+function showTip(link) {
+  const entry = entryOf(link);
+  hideTip();
+  if (!entry || !link.isConnected) return;
+  if (!tip) {
+    tip = Object.assign(document.createElement("div"), { id: "evidence-tip", className: "evidence-tip", popover: "manual" });
+    tip.setAttribute("role", "tooltip");
+  }
+  tip.replaceChildren(...entry.cloneNode(true).childNodes);
+  (link.closest("dialog") ?? document.body).append(tip);
   tip.showPopover();
-  shown = next;
-  next.setAttribute("aria-describedby", tip.id);
-  place(next);
-}
-
-// What the server says about a link.
-function entry(next) {
-  const links = next.closest(".run, article, main")?.querySelector(".evidence-bar template");
-  return links?.content.children[Number(next.dataset.evidence) - 1];
-}
-
-function box() {
-  const element = document.createElement("div");
-  element.id = "evidence-tip";
-  element.className = "evidence-tip";
-  element.setAttribute("role", "tooltip");
-  element.popover = "manual";
-  return element;
-}
-
-// Below the link, or above it if there is no room.
-function place(next) {
-  const at = next.getClientRects()[0];
+  shownLink = link;
+  link.setAttribute("aria-describedby", tip.id);
+  // Below the link, or above it if there is no room.
+  const linkBox = link.getClientRects()[0];
   const { width, height } = tip.getBoundingClientRect();
-  const left = Math.max(8, Math.min(at.left, innerWidth - width - 8));
-  const below = at.bottom + 6;
-  const top = below + height < innerHeight ? below : Math.max(8, at.top - height - 6);
-  tip.style.left = `${left}px`;
+  const below = linkBox.bottom + 6;
+  const top = below + height < innerHeight ? below : Math.max(8, linkBox.top - height - 6);
+  tip.style.left = `${Math.max(8, Math.min(linkBox.left, innerWidth - width - 8))}px`;
   tip.style.top = `${top}px`;
 }
 
-function hide(event) {
+// What the server says about a link.
+function entryOf(link) {
+  const links = link.closest(".run, article, main")?.querySelector(".evidence-bar template");
+  return links?.content.children[Number(link.dataset.evidence) - 1];
+}
+
+function hideTip(event) {
   if (event?.target && tip?.contains(event.target)) return;
   clearTimeout(timer);
-  if (!shown) return;
-  shown.removeAttribute("aria-describedby");
-  shown = undefined;
+  if (!shownLink) return;
+  shownLink.removeAttribute("aria-describedby");
+  shownLink = undefined;
   if (tip.isConnected) tip.hidePopover();
 }
 
-function clicked(event) {
+function onClick(event) {
   const button = event.target.closest("[data-unsupported][aria-pressed]");
-  if (button) return keep(!("unsupported" in root.dataset));
-  const next = event.target.closest("a.evidence, a.evidence-step");
-  if (!next || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (button) {
+    const isOn = root.toggleAttribute("data-unsupported");
+    writeStored(STORAGE_KEY, isOn ? "on" : "off");
+    return updateButtons();
+  }
+  const link = event.target.closest("a.evidence, a.evidence-step");
+  if (!link || !isPlainClick(event)) return;
   // A finger has no hover: the first tap explains, the second opens.
-  if (touched && next.matches(".evidence") && shown !== next) {
+  if (isTouch && link.matches(".evidence") && shownLink !== link) {
     event.preventDefault();
     event.stopImmediatePropagation();
-    show(next);
+    showTip(link);
     return;
   }
-  hide();
-  clear();
-  if ("document" in next.dataset) return; // opens its page
-  const text = entry(next)?.querySelector(".evidence-text");
-  const place = text && placeOf(text);
-  const step = open(next);
+  hideTip();
+  clearHighlight();
+  if ("document" in link.dataset) return; // opens its page
+  const text = entryOf(link)?.querySelector(".evidence-text");
+  const place = text && citedPlace(text);
+  const step = openStep(link);
   if (step) event.preventDefault();
-  if (place && step) highlight(step, place);
-  else if (place) reveal(place);
-}
-
-// A run's page loads the step, unless it is already beside the rows.
-function reveal(place) {
-  highlight(document, place);
-  highlightLater(place);
+  if (!place) return;
+  highlight(step ?? document, place);
+  if (!step) highlightLater(place); // a run's page loads the step, unless it is already beside the rows
 }
 
 // In a chat the step is on the page, unless it is folded away.
-function open(next) {
-  const run = next.closest(".run");
-  const number = next.hash.replace("#step-", "");
-  const step = document.getElementById(run ? `${run.id.replace("run-", "step-")}-${number}` : next.hash.slice(1));
+function openStep(link) {
+  const run = link.closest(".run");
+  const stepNumber = link.hash.replace("#step-", "");
+  const step = document.getElementById(run ? `${run.id.replace("run-", "step-")}-${stepNumber}` : link.hash.slice(1));
   const details = step?.querySelector("details");
   if (!details) return null;
   for (const closed of [details, step.closest("details")]) if (closed) closed.open = true;
@@ -136,26 +122,7 @@ function open(next) {
   return step;
 }
 
-function kept() {
-  try {
-    return localStorage.getItem(NAME) === "on";
-  } catch {
-    return false; // storage is disabled
-  }
-}
-
-function keep(isOn) {
-  if (isOn) root.dataset.unsupported = "";
-  else delete root.dataset.unsupported;
-  try {
-    localStorage.setItem(NAME, isOn ? "on" : "off");
-  } catch {
-    // Storage is disabled or full: the choice lasts as long as the page.
-  }
-  press();
-}
-
-function press() {
+function updateButtons() {
   for (const button of document.querySelectorAll("[data-unsupported][aria-pressed]")) {
     button.setAttribute("aria-pressed", String("unsupported" in root.dataset));
   }

@@ -4,7 +4,7 @@ import { isComposing } from "./keys.js";
 
 const menu = document.querySelector(".export-menu");
 
-export function offerExports() {
+export function startExportMenu() {
   if (!menu) return;
   document.addEventListener("click", ({ target }) => {
     if (!menu.contains(target) || target.closest("a")) menu.open = false;

@@ -1,24 +1,40 @@
 // Guardrails: rules are reordered by dragging their handle, and a rule for a model is started from
 // an example. The buttons beside the handle do the same from the keyboard.
 
+import { replaceRange } from "./text_fields.js";
+
 const DRAGGED = "dragged";
 const MARKS = ["drop-before", "drop-after"];
 
-document.addEventListener("dragstart", start);
-document.addEventListener("dragover", hover);
-document.addEventListener("drop", drop);
-document.addEventListener("dragend", clear);
-offerExamples();
+document.addEventListener("dragstart", onDragstart);
+document.addEventListener("dragover", onDragover);
+document.addEventListener("drop", onDrop);
+document.addEventListener("dragend", onDragend);
+
+const examples = document.getElementById("rubric-examples");
+const rubric = document.getElementById("id_rubric");
+if (examples && rubric) {
+  const list = document.createElement("div");
+  list.className = "rubric-examples";
+  list.append(examples.content.cloneNode(true));
+  rubric.before(list);
+  list.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-rubric]");
+    if (!button) return;
+    rubric.focus();
+    replaceRange(rubric, button.dataset.rubric, 0, rubric.value.length);
+  });
+}
 
 function rowOf(target) {
   return target.closest?.("#rules > tr") ?? null;
 }
 
-function dragged() {
+function draggedRow() {
   return document.querySelector(`#rules > tr.${DRAGGED}`);
 }
 
-function start(event) {
+function onDragstart(event) {
   const handle = event.target.closest?.("#rules .handle");
   if (!handle) return;
   const row = rowOf(handle);
@@ -28,61 +44,40 @@ function start(event) {
   event.dataTransfer.setDragImage(row, 12, 12);
 }
 
-function hover(event) {
+function onDragover(event) {
   const row = rowOf(event.target);
-  const moved = dragged();
-  if (!row || !moved) return;
+  const dragged = draggedRow();
+  if (!row || !dragged) return;
   event.preventDefault();
-  unmark();
-  if (row !== moved) row.classList.add(isLower(event, row) ? MARKS[1] : MARKS[0]);
+  clearMarks();
+  if (row !== dragged) row.classList.add(isLowerHalf(event, row) ? MARKS[1] : MARKS[0]);
 }
 
-function drop(event) {
+function onDrop(event) {
   const row = rowOf(event.target);
-  const moved = dragged();
-  if (!row || !moved) return;
+  const dragged = draggedRow();
+  if (!row || !dragged) return;
   event.preventDefault();
-  if (row !== moved) {
-    if (isLower(event, row)) row.after(moved);
-    else row.before(moved);
-    save();
+  if (row !== dragged) {
+    if (isLowerHalf(event, row)) row.after(dragged);
+    else row.before(dragged);
+    const field = document.getElementById("rule-order");
+    field.value = [...document.querySelectorAll("#rules > tr")].map(({ dataset }) => dataset.rule).join(",");
+    field.dispatchEvent(new CustomEvent("reordered"));
   }
-  clear();
+  onDragend();
 }
 
-function isLower(event, row) {
+function isLowerHalf(event, row) {
   const box = row.getBoundingClientRect();
   return event.clientY > box.top + box.height / 2;
 }
 
-function save() {
-  const field = document.getElementById("rule-order");
-  field.value = [...document.querySelectorAll("#rules > tr")].map((row) => row.dataset.rule).join(",");
-  field.dispatchEvent(new CustomEvent("reordered"));
-}
-
-function unmark() {
+function clearMarks() {
   for (const row of document.querySelectorAll("#rules > tr")) row.classList.remove(...MARKS);
 }
 
-function clear() {
-  unmark();
-  dragged()?.classList.remove(DRAGGED);
-}
-
-function offerExamples() {
-  const examples = document.getElementById("rubric-examples");
-  const rubric = document.getElementById("id_rubric");
-  if (!examples || !rubric) return;
-  const list = document.createElement("div");
-  list.className = "rubric-examples";
-  list.append(examples.content.cloneNode(true));
-  rubric.before(list);
-  list.addEventListener("click", ({ target }) => {
-    const button = target.closest("[data-rubric]");
-    if (!button) return;
-    rubric.focus();
-    rubric.setRangeText(button.dataset.rubric, 0, rubric.value.length, "end");
-    rubric.dispatchEvent(new Event("input", { bubbles: true }));
-  });
+function onDragend() {
+  clearMarks();
+  draggedRow()?.classList.remove(DRAGGED);
 }

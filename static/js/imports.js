@@ -1,25 +1,25 @@
 // The list of operations of an OpenAPI document: a filter, and how many are selected.
 
 import { isComposing } from "./keys.js";
+import { hasAllWords, searchWords } from "./text_search.js";
 
 const list = document.getElementById("operation-list");
 const filter = document.getElementById("operation-filter");
 const count = document.querySelector(".import-count");
 
 function showCount() {
-  const picked = list.querySelectorAll('input[name="pick"]:checked').length;
-  count.textContent = picked === 1 ? count.dataset.one : count.dataset.many.replace("{count}", picked);
+  const pickedCount = list.querySelectorAll('input[name="pick"]:checked').length;
+  count.textContent = pickedCount === 1 ? count.dataset.one : count.dataset.many.replace("{count}", pickedCount);
 }
 
 function showMatches() {
-  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
+  const words = searchWords(filter.value);
+  let matchCount = 0;
   for (const item of list.children) {
-    const text = item.dataset.words.toLowerCase();
-    item.hidden = !words.every((word) => text.includes(word));
-    found += item.hidden ? 0 : 1;
+    item.hidden = !hasAllWords(item.dataset.words, words);
+    matchCount += item.hidden ? 0 : 1;
   }
-  document.getElementById("operation-none").hidden = found > 0;
+  document.getElementById("operation-none").hidden = matchCount > 0;
 }
 
 if (list) {

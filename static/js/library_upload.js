@@ -1,84 +1,83 @@
 // Uploads files one by one with progress: chosen, dropped, pasted, or a whole folder.
 
-import { reload } from "./library.js";
+import { reloadDocuments } from "./library.js";
 
 const MAX_AT_ONCE = 2;
 const MAX_FILES = 2000;
 const zone = document.getElementById("upload");
 const list = document.getElementById("uploads");
 const waiting = [];
-let running = 0;
-let total = 0;
-let done = 0;
+let runningCount = 0;
+let totalCount = 0;
+let doneCount = 0;
 
 if (zone) {
-  zone.addEventListener("change", picked);
-  addEventListener("dragover", over);
+  zone.addEventListener("change", onPick);
+  addEventListener("dragover", onDragover);
   addEventListener("dragleave", ({ relatedTarget }) => relatedTarget ?? zone.removeAttribute("data-over"));
-  addEventListener("drop", dropped);
-  addEventListener("paste", pasted);
-  addEventListener("beforeunload", (event) => (running || waiting.length) && event.preventDefault());
+  addEventListener("drop", onDrop);
+  addEventListener("paste", onPaste);
+  addEventListener("beforeunload", (event) => (runningCount || waiting.length) && event.preventDefault());
 }
 
-function picked({ target }) {
-  add([...target.files].map((file) => ({ file, path: file.webkitRelativePath || file.name })));
+function onPick({ target }) {
+  addFiles([...target.files].map((file) => ({ file, path: file.webkitRelativePath || file.name })));
   target.value = "";
 }
 
-function over(event) {
+function onDragover(event) {
   if (!event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
   event.dataTransfer.dropEffect = "copy";
   zone.dataset.over = "";
 }
 
-async function dropped(event) {
+async function onDrop(event) {
   zone.removeAttribute("data-over");
   if (!event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
   // Entries are only available until the event ends.
   const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const files = [...event.dataTransfer.files].map((file) => ({ file, path: file.name }));
-  if (!entries.some((entry) => entry.isDirectory)) return add(files);
-  const found = [];
-  for (const entry of entries) await walk(entry, found);
-  add(found);
+  if (!entries.some((entry) => entry.isDirectory)) return addFiles(files);
+  const collected = [];
+  for (const entry of entries) await collectFiles(entry, collected);
+  addFiles(collected);
 }
 
-async function walk(entry, found) {
-  if (found.length >= MAX_FILES || entry.name.startsWith(".")) return;
+async function collectFiles(entry, files) {
+  if (files.length >= MAX_FILES || entry.name.startsWith(".")) return;
   if (entry.isFile) {
     const file = await new Promise((resolve, reject) => entry.file(resolve, reject)).catch(() => null);
-    if (file) found.push({ file, path: entry.fullPath.replace(/^\//, "") });
+    if (file) files.push({ file, path: entry.fullPath.replace(/^\//, "") });
     return;
   }
   const reader = entry.createReader();
   for (;;) {
     const batch = await new Promise((resolve, reject) => reader.readEntries(resolve, reject)).catch(() => []);
     if (!batch.length) return;
-    for (const each of batch) await walk(each, found);
+    for (const child of batch) await collectFiles(child, files);
   }
 }
 
-function pasted(event) {
+function onPaste(event) {
   if (event.target.closest?.("input, textarea")) return;
   const files = [...(event.clipboardData?.files ?? [])];
   if (!files.length) return;
   event.preventDefault();
-  add(files.map((file) => ({ file, path: file.name })));
+  addFiles(files.map((file) => ({ file, path: file.name })));
 }
 
-function add(found) {
-  const wanted = found.slice(0, MAX_FILES).filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
-  if (!wanted.length) return;
+function addFiles(files) {
+  const visibleFiles = files.slice(0, MAX_FILES).filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
+  if (!visibleFiles.length) return;
   list.hidden = false;
-  for (const each of wanted) waiting.push({ ...each, ...line(each) });
-  total += wanted.length;
-  next();
+  for (const { file, path } of visibleFiles) waiting.push({ file, path, upload: createRow(path) });
+  totalCount += visibleFiles.length;
+  sendNext();
 }
 
-// A long list starts with how much is done.
-function line({ path }) {
+function createRow(path) {
   const row = document.createElement("li");
   const name = document.createElement("span");
   name.className = "upload-name";
@@ -96,44 +95,43 @@ function line({ path }) {
   list.append(row);
   const upload = { row, bar, stop };
   stop.addEventListener("click", () => upload.act());
-  upload.act = () => withdraw(upload);
-  return { upload };
+  upload.act = () => {
+    const index = waiting.findIndex((item) => item.upload === upload);
+    if (index >= 0) waiting.splice(index, 1);
+    totalCount -= 1;
+    removeRow(upload);
+  };
+  return upload;
 }
 
-function withdraw(upload) {
-  const at = waiting.findIndex((each) => each.upload === upload);
-  if (at >= 0) waiting.splice(at, 1);
-  total -= 1;
-  remove(upload);
-}
-
-function next() {
+function sendNext() {
   showTotal();
-  while (running < MAX_AT_ONCE && waiting.length) send(waiting.shift());
+  while (runningCount < MAX_AT_ONCE && waiting.length) sendFile(waiting.shift());
 }
 
-function send({ file, path, upload }) {
+function sendFile(item) {
+  const { file, path, upload } = item;
   const request = new XMLHttpRequest();
   const body = new FormData();
   body.append("path", path);
   body.append("file", file);
-  running += 1;
+  runningCount += 1;
   upload.act = () => request.abort();
   request.upload.addEventListener("progress", ({ loaded, total: size, lengthComputable }) => {
     if (lengthComputable) upload.bar.value = Math.round((100 * loaded) / size);
     if (loaded === size) upload.bar.removeAttribute("value"); // the server is saving it
   });
-  request.addEventListener("load", () => answered(request, { file, path, upload }));
-  request.addEventListener("error", () => failed({ file, path, upload }, zone.dataset.failed));
-  request.addEventListener("timeout", () => failed({ file, path, upload }, zone.dataset.failed));
+  request.addEventListener("load", () => onResponse(request, item));
+  request.addEventListener("error", () => showFailure(item, zone.dataset.failed));
+  request.addEventListener("timeout", () => showFailure(item, zone.dataset.failed));
   request.addEventListener("abort", () => {
-    total -= 1;
-    remove(upload);
+    totalCount -= 1;
+    removeRow(upload);
   });
   request.addEventListener("loadend", () => {
-    running -= 1;
-    if (done && !running && !waiting.length) reload();
-    next();
+    runningCount -= 1;
+    if (doneCount && !runningCount && !waiting.length) reloadDocuments();
+    sendNext();
   });
   request.open("POST", zone.action);
   request.timeout = 600_000;
@@ -142,21 +140,17 @@ function send({ file, path, upload }) {
   request.send(body);
 }
 
-function answered(request, about) {
+function onResponse(request, item) {
   if (request.responseURL.includes("/login/")) return location.reload(); // signed out meanwhile
-  if (request.status === 422) return failed(about, request.responseText);
-  if (request.status !== 200) return failed(about, request.status === 413 ? zone.dataset.refused : zone.dataset.failed);
-  done += 1;
-  remove(about.upload);
-  show(request.responseText);
-}
-
-// The new row comes first. When all are there, the list is loaded again in its own order.
-function show(html) {
+  if (request.status === 422) return showFailure(item, request.responseText);
+  if (request.status !== 200) return showFailure(item, request.status === 413 ? zone.dataset.refused : zone.dataset.failed);
+  doneCount += 1;
+  removeRow(item.upload);
+  // The new row comes first. When all are there, the list is loaded again in its own order.
   const rows = document.getElementById("document-rows");
-  const holder = document.createElement("template");
-  holder.innerHTML = html;
-  for (const row of [...holder.content.querySelectorAll("li")]) {
+  const template = document.createElement("template");
+  template.innerHTML = request.responseText;
+  for (const row of [...template.content.querySelectorAll("li")]) {
     document.getElementById(row.id)?.remove();
     rows.prepend(row);
     htmx.process(row);
@@ -164,42 +158,42 @@ function show(html) {
   document.querySelector("#documents .empty")?.remove();
 }
 
-function failed(about, sentence) {
-  const { row, bar, stop } = about.upload;
+function showFailure(item, sentence) {
+  const { row, bar, stop } = item.upload;
   bar.hidden = true;
   const problem = document.createElement("p");
   problem.className = "problem";
   problem.textContent = sentence;
   row.append(problem);
-  total -= 1;
-  const again = document.createElement("button");
-  again.type = "button";
-  again.className = "quiet";
-  again.textContent = zone.dataset.again;
+  totalCount -= 1;
+  const retryButton = document.createElement("button");
+  retryButton.type = "button";
+  retryButton.className = "quiet";
+  retryButton.textContent = zone.dataset.again;
   stop.textContent = zone.dataset.dismiss;
-  about.upload.act = () => remove(about.upload);
-  stop.before(again);
-  again.addEventListener("click", () => {
-    remove(about.upload);
-    add([about]);
+  item.upload.act = () => removeRow(item.upload);
+  stop.before(retryButton);
+  retryButton.addEventListener("click", () => {
+    removeRow(item.upload);
+    addFiles([item]);
   });
 }
 
-function remove({ row }) {
+function removeRow({ row }) {
   row.remove();
   if (!list.querySelector("li:not(.upload-total)")) list.hidden = true;
   showTotal();
 }
 
+// A long list starts with how much is done.
 function showTotal() {
-  if (!running && !waiting.length) total = done = 0;
-  const isLong = total > 3;
+  if (!runningCount && !waiting.length) totalCount = doneCount = 0;
   let row = list.querySelector(".upload-total");
-  if (!isLong) return row?.remove();
+  if (totalCount <= 3) return row?.remove();
   if (!row) {
     row = document.createElement("li");
     row.className = "upload-total";
     list.prepend(row);
   }
-  row.textContent = zone.dataset.done.replace("{}", done).replace("{}", total);
+  row.textContent = zone.dataset.done.replace("{}", doneCount).replace("{}", totalCount);
 }

@@ -1,22 +1,22 @@
 // The line about a limit that is nearly used up: renewed after every run, and once as a message.
 
 const KEY = "ashiato-limit-notices";
-const MOST = 20;
+const MAX_KEYS = 20;
 const SECONDS = 10;
-let live = "";
+let lastLiveRun = "";
 
-export function noteLimits() {
+export function startLimitNote() {
   if (!document.getElementById("limit-note")) return;
-  live = liveRun();
-  tell();
-  document.addEventListener("htmx:oobAfterSwap", changed);
-  document.addEventListener("htmx:afterSettle", ({ target }) => target.id === "limit-note" && tell());
+  lastLiveRun = liveRun();
+  announceLimit();
+  document.addEventListener("htmx:oobAfterSwap", onOobSwap);
+  document.addEventListener("htmx:afterSettle", ({ target }) => target.id === "limit-note" && announceLimit());
 }
 
-function changed() {
-  const before = live;
-  live = liveRun();
-  if (before && before !== live) htmx.trigger(document.body, "limits");
+function onOobSwap() {
+  const before = lastLiveRun;
+  lastLiveRun = liveRun();
+  if (before && before !== lastLiveRun) htmx.trigger(document.body, "limits");
 }
 
 function liveRun() {
@@ -24,12 +24,12 @@ function liveRun() {
 }
 
 // Once per window in this browser, at 80 and at 100 percent.
-function tell() {
+function announceLimit() {
   const note = document.getElementById("limit-note");
-  const about = note?.dataset.notice;
-  const known = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-  if (!about || known.includes(about)) return;
-  localStorage.setItem(KEY, JSON.stringify([...known, about].slice(-MOST)));
+  const noticeKey = note?.dataset.notice;
+  const announcedKeys = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+  if (!noticeKey || announcedKeys.includes(noticeKey)) return;
+  localStorage.setItem(KEY, JSON.stringify([...announcedKeys, noticeKey].slice(-MAX_KEYS)));
   const text = note.querySelector("span").textContent;
   const level = note.dataset.usedUp === undefined ? "" : "problem";
   document.dispatchEvent(new CustomEvent("chats:notice", { detail: { text, level, seconds: SECONDS } }));

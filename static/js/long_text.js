@@ -1,44 +1,45 @@
 // A long text becomes an attached file with one click: one that was pasted, or a message that is
 // too long to send. The text leaves the composer only when the server has the file.
 
-import { add, remove } from "./uploads.js";
+import { replaceRange } from "./text_fields.js";
+import { addFiles, removeChip } from "./uploads.js";
 
 const form = document.getElementById("ask");
 const text = document.getElementById("text");
-const LONG = 5000; // characters: more than two pages
+const LONG_CHARS = 5000; // characters: more than two pages
 let pastedText = ""; // what the notice offers to attach
-let moved = null; // { chip, words, start } of the text that was attached last
+let lastMoved = null; // { chip, content, start } of the text that was attached last
 
-export function offerFiles() {
-  text.addEventListener("paste", pasted);
+export function startLongText() {
+  text.addEventListener("paste", onPaste);
   text.addEventListener("input", withdrawOffer);
-  document.addEventListener("click", pressed);
+  document.addEventListener("click", onClick);
 }
 
 // The server counts bytes; a Japanese character has three.
-export const byteCount = (words) => new TextEncoder().encode(words).length;
+export const byteCount = (content) => new TextEncoder().encode(content).length;
 
 export function showTooLong(percent) {
   pastedText = "";
-  const actions = show(form.dataset.tooLong, "problem");
+  const actions = showNotice(form.dataset.tooLong, "problem");
   actions.querySelector("[data-shorten]").dataset.shorten = percent;
 }
 
-function pasted(event) {
-  const words = event.clipboardData?.getData("text/plain").replace(/\r\n?/g, "\n") ?? "";
-  if (words.length < LONG) return;
+function onPaste(event) {
+  const pasted = event.clipboardData?.getData("text/plain").replace(/\r\n?/g, "\n") ?? "";
+  if (pasted.length < LONG_CHARS) return;
   const { selectionStart: start, selectionEnd: end, value } = text;
   const rest = value.slice(0, start) + value.slice(end);
-  if (byteCount(rest) + byteCount(words) > Number(form.dataset.most)) {
+  if (byteCount(rest) + byteCount(pasted) > Number(form.dataset.most)) {
     event.preventDefault();
-    attach(words, form.dataset.oversized);
-  } else setTimeout(() => offer(words));
+    attachText(pasted, form.dataset.oversized);
+  } else setTimeout(() => offerToAttach(pasted));
 }
 
-function offer(words) {
-  if (!text.value.includes(words)) return;
-  pastedText = words;
-  const actions = show(form.dataset.pasted.replace("{}", words.length.toLocaleString(document.documentElement.lang)), "");
+function offerToAttach(pasted) {
+  if (!text.value.includes(pasted)) return;
+  pastedText = pasted;
+  const actions = showNotice(form.dataset.pasted.replace("{}", pasted.length.toLocaleString(document.documentElement.lang)), "");
   actions.querySelector("[data-shorten]").hidden = true;
 }
 
@@ -49,54 +50,48 @@ function withdrawOffer() {
   document.getElementById("notice").replaceChildren();
 }
 
-function show(sentence, level) {
+function showNotice(sentence, level) {
   const notice = document.getElementById("notice");
   const actions = document.getElementById("long-text").content.firstElementChild.cloneNode(true);
-  const words = Object.assign(document.createElement("span"), { textContent: sentence });
+  const message = Object.assign(document.createElement("span"), { textContent: sentence });
   notice.dataset.level = level;
-  notice.replaceChildren(words, actions);
+  notice.replaceChildren(message, actions);
   return actions;
 }
 
-function pressed({ target }) {
+function onClick({ target }) {
   const button = target.closest?.("[data-attach-text], [data-shorten], [data-put-back]");
   if (!button) return;
-  if ("attachText" in button.dataset) attach(pastedText || text.value, form.dataset.moved);
+  if ("attachText" in button.dataset) attachText(pastedText || text.value, form.dataset.moved);
   else if ("putBack" in button.dataset) putBack();
-  else shorten(Number(button.dataset.shorten));
-}
-
-function attach(words, sentence) {
-  pastedText = "";
-  if (!words.trim()) return;
-  const file = new File([words], `${form.dataset.fileName}.txt`, { type: "text/plain" });
-  add([file], { whenUploaded: (chip) => uploaded(chip, words, sentence) });
-}
-
-function uploaded(chip, words, sentence) {
-  const start = text.value.indexOf(words);
-  moved = { chip, words, start: start < 0 ? text.selectionStart : start };
-  if (start >= 0) {
-    text.setRangeText("", start, start + words.length, "end");
-    text.dispatchEvent(new Event("input", { bubbles: true }));
+  else {
+    // Selects what is beyond the limit, so that one key deletes it.
+    text.focus();
+    text.setSelectionRange(Math.floor((text.value.length * Number(button.dataset.shorten)) / 100), text.value.length);
   }
-  const actions = show(sentence, "");
+}
+
+function attachText(content, sentence) {
+  pastedText = "";
+  if (!content.trim()) return;
+  const file = new File([content], `${form.dataset.fileName}.txt`, { type: "text/plain" });
+  addFiles([file], { whenUploaded: (chip) => moveToFile(chip, content, sentence) });
+}
+
+function moveToFile(chip, content, sentence) {
+  const start = text.value.indexOf(content);
+  lastMoved = { chip, content, start: start < 0 ? text.selectionStart : start };
+  if (start >= 0) replaceRange(text, "", start, start + content.length);
+  const actions = showNotice(sentence, "");
   for (const button of actions.children) button.hidden = !("putBack" in button.dataset);
 }
 
 function putBack() {
-  const { chip, words, start } = moved;
-  moved = null;
-  remove(chip);
-  const at = Math.min(start, text.value.length);
-  text.setRangeText(words, at, at, "end");
-  text.dispatchEvent(new Event("input", { bubbles: true }));
+  const { chip, content, start } = lastMoved;
+  lastMoved = null;
+  removeChip(chip);
+  const position = Math.min(start, text.value.length);
+  replaceRange(text, content, position, position);
   document.getElementById("notice").replaceChildren();
   text.focus();
-}
-
-// Selects what is beyond the limit, so that one key deletes it.
-function shorten(percent) {
-  text.focus();
-  text.setSelectionRange(Math.floor((text.value.length * percent) / 100), text.value.length);
 }

@@ -2,19 +2,23 @@
 
 import { isComposing } from "./keys.js";
 
-const LONG_PRESS = 500;
+const LONG_PRESS_MS = 500;
 const GAP = 4;
-let press;
+let pressTimer;
 let isHeld = false; // by a long press, whose end isn't a click on the row
 
-// Open a menu at an element or a point. Not closed by the browser, which would take the release
+// Opens a menu at an element or a point. Not closed by the browser, which would take the release
 // of the right button for a click outside.
 export function openMenu(menu, anchor, point) {
   closeAll();
   menu.anchorElement = anchor;
   menu.showPopover();
-  place(menu, point ?? anchor.getBoundingClientRect());
-  items(menu)[0]?.focus();
+  const anchorBox = point ?? anchor.getBoundingClientRect();
+  const { width, height } = menu.getBoundingClientRect();
+  const fitsBelow = anchorBox.bottom + GAP + height <= innerHeight;
+  menu.style.top = `${fitsBelow ? anchorBox.bottom + GAP : Math.max(GAP, anchorBox.top - GAP - height)}px`;
+  menu.style.left = `${Math.max(GAP, Math.min(anchorBox.left, innerWidth - width - GAP))}px`;
+  menuItems(menu)[0]?.focus();
 }
 
 export function closeMenu(menu) {
@@ -22,8 +26,8 @@ export function closeMenu(menu) {
   menu.anchorElement?.focus?.();
 }
 
-export function moveInMenus() {
-  document.addEventListener("keydown", moved);
+export function startMenus() {
+  document.addEventListener("keydown", onKeydown);
   document.addEventListener("pointerdown", ({ target }) => target.closest("[role=menu]") || closeAll(), true);
   addEventListener("blur", closeAll);
   addEventListener("resize", closeAll);
@@ -33,64 +37,53 @@ function closeAll() {
   for (const menu of document.querySelectorAll(".row-menu:popover-open")) menu.hidePopover();
 }
 
-// Call with the element on which a menu was asked for, and where.
-export function onMenuAsked(selector, open) {
+// Calls `open` with the element on which a menu was asked for, and where.
+export function onContextMenu(selector, open) {
   document.addEventListener("contextmenu", (event) => {
     const row = event.target.closest?.(selector);
     if (!row) return;
     event.preventDefault();
-    clearTimeout(press);
+    clearTimeout(pressTimer);
     isHeld ||= event.pointerType === "touch";
     const byKey = !event.clientX && !event.clientY;
-    open(row, byKey ? undefined : at(event));
+    open(row, byKey ? undefined : pointBox(event));
   });
   document.addEventListener("pointerdown", (event) => {
     const row = event.pointerType === "touch" && event.target.closest?.(selector);
-    clearTimeout(press);
+    clearTimeout(pressTimer);
     isHeld = false;
-    if (row) press = setTimeout(() => hold(() => open(row, at(event))), LONG_PRESS);
+    if (row) pressTimer = setTimeout(() => {
+      isHeld = true;
+      open(row, pointBox(event));
+    }, LONG_PRESS_MS);
   });
-  document.addEventListener("click", (event) => event.target.closest?.(selector) && released(event), true);
-  for (const end of ["pointerup", "pointercancel", "pointermove"])
-    document.addEventListener(end, (event) => end !== "pointermove" || far(event) ? clearTimeout(press) : undefined);
+  document.addEventListener("click", (event) => {
+    if (!isHeld || !event.target.closest?.(selector)) return;
+    isHeld = false;
+    event.preventDefault();
+    event.stopPropagation();
+  }, true);
+  for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => clearTimeout(pressTimer));
+  document.addEventListener("pointermove", ({ movementX, movementY }) => {
+    if (Math.abs(movementX) + Math.abs(movementY) > 4) clearTimeout(pressTimer);
+  });
 }
 
-function hold(act) {
-  isHeld = true;
-  act();
-}
+const pointBox = ({ clientX: x, clientY: y }) => new DOMRect(x, y, 0, 0);
+const menuItems = (menu) => [...menu.querySelectorAll("[role=menuitem]:not([hidden])")];
 
-function released(event) {
-  if (!isHeld) return;
-  isHeld = false;
-  event.preventDefault();
-  event.stopPropagation();
-}
-
-const far = ({ movementX, movementY }) => Math.abs(movementX) + Math.abs(movementY) > 4;
-const at = ({ clientX: x, clientY: y }) => new DOMRect(x, y, 0, 0);
-const items = (menu) => [...menu.querySelectorAll("[role=menuitem]:not([hidden])")];
-
-function place(menu, around) {
-  const { width, height } = menu.getBoundingClientRect();
-  const below = around.bottom + GAP + height <= innerHeight;
-  const top = below ? around.bottom + GAP : Math.max(GAP, around.top - GAP - height);
-  menu.style.top = `${top}px`;
-  menu.style.left = `${Math.max(GAP, Math.min(around.left, innerWidth - width - GAP))}px`;
-}
-
-function moved(event) {
+function onKeydown(event) {
   const menu = event.target.closest?.("[role=menu]");
   if (!menu || isComposing(event)) return;
-  const all = items(menu);
-  const now = all.indexOf(document.activeElement);
-  const next = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: all.length - 1 }[event.key];
+  const items = menuItems(menu);
+  const index = items.indexOf(document.activeElement);
+  const nextIndex = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: items.length - 1 }[event.key];
   if (event.key === "Escape" || event.key === "Tab") {
     event.preventDefault();
     event.stopPropagation();
     closeMenu(menu);
   }
-  if (next === undefined) return;
+  if (nextIndex === undefined) return;
   event.preventDefault();
-  all.at(next % all.length).focus();
+  items.at(nextIndex % items.length).focus();
 }

@@ -2,122 +2,119 @@
 // about the chosen one, and a test with streamed output.
 
 import { isComposing } from "./keys.js";
+import { moveSelection } from "./listbox.js";
+import { hasAllWords, searchWords } from "./text_search.js";
 
 const button = document.querySelector("[data-test]");
 const model = document.getElementById("id_model");
-const offer = document.getElementById("models-offer");
+const offerTemplate = document.getElementById("models-offer");
 const field = (name) => document.getElementById(`id_${name}`);
-const WAIT = 250;
-const MOST = 200;
+const LOAD_DELAY_MS = 250;
+const MAX_OPTIONS = 200;
 
-button?.addEventListener("click", test);
-if (offer && model) {
-  offerModels();
-  offerFacts();
+button?.addEventListener("click", runTest);
+if (offerTemplate && model) {
+  startModelList();
+  startFacts();
 }
-focusFirst();
-
 // The first empty field of a new model: a key or a URL, else the name.
-function focusFirst() {
-  if (!offer || !field("label")) return;
-  const first = ["base_url", "api_key", "region", "model"].map(field).find((one) => one && !one.value && one.offsetParent);
-  first?.focus();
+if (offerTemplate && field("label")) {
+  const inputs = ["base_url", "api_key", "region", "model"].map(field);
+  inputs.find((input) => input && !input.value && input.offsetParent)?.focus();
 }
 
 // The list is asked for once per server and key, when the name is about to be typed or by hand.
-function offerModels() {
-  model.closest(".form-field").append(...offer.content.children);
+function startModelList() {
+  model.closest(".form-field").append(...offerTemplate.content.children);
   const list = document.getElementById("listed-models");
   const panel = document.querySelector(".listed-models");
-  const [ask, status] = [panel.querySelector("button"), panel.querySelector("[role=status]")];
-  let [asked, found, active] = ["", [], -1];
+  const askButton = panel.querySelector("button");
+  const status = panel.querySelector("[role=status]");
+  let loadedFor = "";
+  let listedModels = [];
+  let activeIndex = -1;
   model.setAttribute("role", "combobox");
   model.setAttribute("aria-controls", list.id);
   model.setAttribute("aria-autocomplete", "list");
   model.setAttribute("aria-expanded", "false");
 
-  const say = (text, isGood = true) => {
+  const showStatus = (text, isGood = true) => {
     status.textContent = text;
     status.classList.toggle("wrong", !isGood);
   };
-  async function load() {
-    asked = described();
-    const current = asked;
-    say(status.dataset.busy);
-    ask.disabled = true;
+  async function loadModels() {
+    loadedFor = serverSettings();
+    const requestedFor = loadedFor;
+    showStatus(status.dataset.busy);
+    askButton.disabled = true;
     const body = new FormData(model.form);
     // Without a URL or a key a request would only fail, and be recorded for nothing.
-    if (!isAddressed()) body.set("table", "1");
+    const hasSettings = document.querySelector(".saved-key") || ["base_url", "api_key"].some((name) => field(name)?.value.trim());
+    if (!hasSettings) body.set("table", "1");
     try {
-      const response = await fetch(offer.dataset.url, { method: "POST", body });
+      const response = await fetch(offerTemplate.dataset.url, { method: "POST", body });
       if (!response.ok) throw new Error(response.statusText);
       const { models, sentence, isGood } = await response.json();
-      if (current !== asked) return;
-      found = models;
-      say(sentence, isGood);
-      if (document.activeElement === model) open();
-      else render();
+      if (requestedFor !== loadedFor) return;
+      listedModels = models;
+      showStatus(sentence, isGood);
+      if (document.activeElement === model) openList();
+      else renderOptions();
     } catch {
-      say(status.dataset.broken, false);
+      showStatus(status.dataset.broken, false);
     } finally {
-      ask.disabled = false;
+      askButton.disabled = false;
     }
   }
-  function render(isFiltered = true) {
-    const words = fold(model.value).split(/\s+/).filter(Boolean);
-    const matching = isFiltered ? found.filter(({ name, note }) => words.every((word) => fold(`${name} ${note}`).includes(word))) : found;
-    active = -1;
-    list.replaceChildren(...matching.slice(0, MOST).map(option));
+  function renderOptions(isFiltered = true) {
+    const words = isFiltered ? searchWords(model.value) : [];
+    const matching = listedModels.filter(({ name, note }) => hasAllWords(`${name} ${note}`, words));
+    activeIndex = -1;
+    list.replaceChildren(...matching.slice(0, MAX_OPTIONS).map(optionElement));
   }
-  function option({ name, note }, at) {
+  function optionElement({ name, note }, index) {
     const row = document.createElement("div");
-    row.id = `listed-model-${at}`;
+    row.id = `listed-model-${index}`;
     row.setAttribute("role", "option");
     row.setAttribute("aria-selected", "false");
-    row.dataset.value = prefixed(name);
-    const [title, about] = [document.createElement("span"), document.createElement("small")];
-    title.textContent = name;
-    about.textContent = note;
-    row.append(title, about);
+    row.dataset.value = prefixedName(name);
+    row.append(
+      Object.assign(document.createElement("span"), { textContent: name }),
+      Object.assign(document.createElement("small"), { textContent: note }),
+    );
     return row;
   }
-  function open() {
+  function openList() {
     // What is chosen already hides nothing else.
-    render(!found.some(({ name }) => prefixed(name) === model.value.trim()));
-    show(list.children.length > 0);
+    renderOptions(!listedModels.some(({ name }) => prefixedName(name) === model.value.trim()));
+    setOpen(list.children.length > 0);
   }
-  function show(isOpen) {
+  function setOpen(isOpen) {
     list.hidden = !isOpen;
     model.setAttribute("aria-expanded", String(isOpen));
     if (!isOpen) model.removeAttribute("aria-activedescendant");
   }
-  function move(by) {
-    if (list.hidden) open();
-    const rows = [...list.children];
-    if (!rows.length) return;
-    active = (active + by + rows.length + (active < 0 && by < 0 ? 1 : 0)) % rows.length;
-    rows.forEach((row, at) => row.setAttribute("aria-selected", String(at === active)));
-    rows[active].scrollIntoView({ block: "nearest" });
-    model.setAttribute("aria-activedescendant", rows[active].id);
-  }
-  function choose(row) {
+  function chooseOption(row) {
     model.value = row.dataset.value;
-    show(false);
+    setOpen(false);
     model.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
-  ask.addEventListener("click", () => load().then(() => model.focus()));
-  model.addEventListener("focus", () => (described() === asked ? open() : load()));
+  askButton.addEventListener("click", () => loadModels().then(() => model.focus()));
+  model.addEventListener("focus", () => (serverSettings() === loadedFor ? openList() : loadModels()));
   model.addEventListener("input", () => {
-    render();
-    show(list.children.length > 0);
+    renderOptions();
+    setOpen(list.children.length > 0);
   });
-  model.addEventListener("blur", () => show(false));
+  model.addEventListener("blur", () => setOpen(false));
   model.addEventListener("keydown", (event) => {
     if (isComposing(event)) return;
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") move(event.key === "ArrowDown" ? 1 : -1);
-    else if (event.key === "Enter" && !list.hidden && active >= 0) choose(list.children[active]);
-    else if (event.key === "Escape" && !list.hidden) show(false);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      if (list.hidden) openList();
+      if (list.children.length) activeIndex = moveSelection(model, list.children, activeIndex, step);
+    } else if (event.key === "Enter" && !list.hidden && activeIndex >= 0) chooseOption(list.children[activeIndex]);
+    else if (event.key === "Escape" && !list.hidden) setOpen(false);
     else return;
     event.preventDefault();
   });
@@ -125,84 +122,76 @@ function offerModels() {
   list.addEventListener("mousedown", (event) => event.preventDefault());
   list.addEventListener("click", ({ target }) => {
     const row = target.closest("[role=option]");
-    if (row) choose(row);
+    if (row) chooseOption(row);
   });
-  for (const one of ["base_url", "api_key"].map(field)) {
-    one?.addEventListener("change", () => {
-      found = [];
-      render();
-      show(false);
-      say("");
-      asked = "";
+  for (const input of ["base_url", "api_key"].map(field)) {
+    input?.addEventListener("change", () => {
+      listedModels = [];
+      renderOptions();
+      setOpen(false);
+      showStatus("");
+      loadedFor = "";
     });
   }
 }
 
 // Prices, window and abilities of the price list are examples in the empty fields.
-function offerFacts() {
-  let timer, shown;
+function startFacts() {
+  let timer;
+  let shownModel;
   const label = field("label");
-  const proposed = () => !label || !label.value || label.value === label.dataset.proposed;
-  async function load() {
+  async function loadFacts() {
     const name = model.value.trim();
-    if (!name || name === shown) return;
-    shown = name;
-    const query = new URLSearchParams({ provider: offer.dataset.provider, model: name });
-    const response = await fetch(`${offer.dataset.facts}?${query}`);
-    if (!response.ok || name !== shown) return;
+    if (!name || name === shownModel) return;
+    shownModel = name;
+    const query = new URLSearchParams({ provider: offerTemplate.dataset.provider, model: name });
+    const response = await fetch(`${offerTemplate.dataset.facts}?${query}`);
+    if (!response.ok || name !== shownModel) return;
     const facts = await response.json();
-    if (label && proposed()) label.value = label.dataset.proposed = facts.label;
+    const isOwnLabel = label?.value && label.value !== label.dataset.proposed;
+    if (label && !isOwnLabel) label.value = label.dataset.proposed = facts.label;
     for (const [id, value] of [["context_window", facts.window], ["input_price", facts.inputPrice], ["output_price", facts.outputPrice]]) {
-      const one = field(id);
-      if (one) one.placeholder = value ?? "";
+      const input = field(id);
+      if (input) input.placeholder = value ?? "";
     }
     for (const select of document.querySelectorAll("[data-ability]")) {
-      const known = facts.abilities[select.dataset.ability];
-      const words = known === null ? "" : ` (${known ? offer.dataset.yes : offer.dataset.no})`;
+      const ability = facts.abilities[select.dataset.ability];
+      const suffix = ability === null ? "" : ` (${ability ? offerTemplate.dataset.yes : offerTemplate.dataset.no})`;
       const auto = [...select.options].find(({ value }) => value === "auto");
-      if (auto) auto.textContent = offer.dataset.auto + words;
+      if (auto) auto.textContent = offerTemplate.dataset.auto + suffix;
     }
   }
-  const later = () => {
+  const loadSoon = () => {
     clearTimeout(timer);
-    timer = setTimeout(load, WAIT);
+    timer = setTimeout(loadFacts, LOAD_DELAY_MS);
   };
-  model.addEventListener("input", later);
-  model.addEventListener("change", later);
-  load();
+  model.addEventListener("input", loadSoon);
+  model.addEventListener("change", loadSoon);
+  loadFacts();
 }
 
-function described() {
+function serverSettings() {
   const values = ["base_url", "api_key"].map((name) => field(name)?.value);
   const prefix = field("preset")?.value === "other" ? model.value.split("/")[0] : "";
   return JSON.stringify([field("provider")?.value, prefix, ...values]);
 }
 
-function isAddressed() {
-  const isSaved = document.querySelector(".saved-key");
-  return Boolean(isSaved) || ["base_url", "api_key"].some((name) => field(name)?.value.trim());
-}
-
-function prefixed(name) {
+function prefixedName(name) {
   return field("preset")?.value === "other" ? `${model.value.split("/")[0]}/${name}` : name;
 }
 
-function fold(text) {
-  return text.normalize("NFKC").toLowerCase();
-}
-
-async function test(event) {
+async function runTest(event) {
   event.preventDefault();
   const part = (name) => document.querySelector(`.test-panel .${name}`);
-  const [heard, words, lines] = ["heard", "words", "lines"].map(part);
-  words.textContent = lines.textContent = "";
-  words.hidden = part("broken").hidden = true;
-  heard.hidden = part("progress").hidden = false;
+  const [result, said, lines] = ["heard", "words", "lines"].map(part);
+  said.textContent = lines.textContent = "";
+  said.hidden = part("broken").hidden = true;
+  result.hidden = part("progress").hidden = false;
   button.disabled = true;
   try {
-    for await (const piece of asked()) {
-      if (piece.said) words.append(piece.said);
-      words.hidden = !words.textContent;
+    for await (const piece of testPieces()) {
+      if (piece.said) said.append(piece.said);
+      said.hidden = !said.textContent;
       if (piece.html) lines.insertAdjacentHTML("beforeend", piece.html);
       if (piece.tested && field("tested")) field("tested").value = piece.tested;
     }
@@ -213,22 +202,18 @@ async function test(event) {
   button.disabled = false;
 }
 
-async function* asked() {
+async function* testPieces() {
   const response = await fetch(button.formAction, {
     method: "POST",
     body: new FormData(button.form),
     headers: { Accept: "application/x-ndjson" },
   });
   if (!response.ok) throw new Error(response.statusText);
-  let rest = "";
-  for await (const text of texts(response.body)) {
-    const whole = (rest + text).split("\n");
-    rest = whole.pop();
-    yield* whole.filter(Boolean).map(JSON.parse);
+  let incomplete = "";
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    const lines = (incomplete + chunk.value).split("\n");
+    incomplete = lines.pop();
+    yield* lines.filter(Boolean).map((line) => JSON.parse(line));
   }
-}
-
-async function* texts(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) yield piece.value;
 }

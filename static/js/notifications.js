@@ -1,63 +1,66 @@
 // Tells users that a run has ended or waits for them, while they look at something else.
 
+import { readStored, writeStored } from "./storage.js";
+
 const SETTINGS = "ashiato-notify";
-const LONG = 15; // seconds after which a run is worth a notification
-const EVERY = 15000;
-const WAIT = 400; // for a tab in which the chat is visible
+const LONG_SECONDS = 15; // seconds after which a run is worth a notification
+const POLL_MS = 15000;
+const OTHER_TAB_MS = 400; // for a tab in which the chat is visible
 const KINDS = { completed: "finished", stopped: "finished", blocked: "failed", failed: "failed", interrupted: "failed", waiting: "waiting" };
-const words = document.getElementById("run-news-words")?.dataset;
+const texts = document.getElementById("run-news-words")?.dataset;
 const offer = document.getElementById("notify-offer");
 const panel = document.getElementById("notifications");
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel("ashiato-news") : undefined;
-const seen = new Set(); // runs another tab shows, or this one has told of
-const known = new Map(); // live runs, on pages without a socket
+const handledNews = new Set(); // runs another tab shows, or this one has told of
+const liveRuns = new Map(); // live runs, on pages without a socket
 
-export function start() {
-  if (!words) return;
-  document.addEventListener("htmx:oobAfterSwap", ({ detail }) => detail.target.id === "run-news" && told());
-  document.addEventListener("visibilitychange", look);
-  document.addEventListener("click", pressed);
-  document.addEventListener("change", changed);
-  tabs?.addEventListener("message", ({ data }) => seen.add(data));
+export function startNotifications() {
+  if (!texts) return;
+  document.addEventListener("htmx:oobAfterSwap", onOobSwap);
+  document.addEventListener("visibilitychange", onVisibilityChange);
+  document.addEventListener("click", onClick);
+  document.addEventListener("change", onChange);
+  tabs?.addEventListener("message", ({ data }) => handledNews.add(data));
   showSettings();
   if (!document.querySelector('[ws-connect^="/ws/chat/"]') && isOn()) poll();
 }
 
-function told() {
+function onOobSwap({ detail }) {
+  if (detail.target.id !== "run-news") return;
   const { run, status, chat, title, seconds } = document.getElementById("run-news").dataset;
-  take({ run, status, chat, title, seconds: Number(seconds) });
+  handleNews({ run, status, chat, title, seconds: Number(seconds) });
 }
 
 // Decided by what is visible now, not when the run started.
-function take(news) {
+function handleNews(news) {
   const kind = KINDS[news.status];
   if (!kind) return;
   const name = `${news.run} ${news.status}`;
-  if (!document.hidden && isOpen(news.chat)) {
+  if (!document.hidden && isOpenChat(news.chat)) {
     tabs?.postMessage(name);
-    if (kind !== "waiting" && news.seconds >= LONG) offerOnce();
+    if (kind !== "waiting" && news.seconds >= LONG_SECONDS) offerOnce();
     return;
   }
   setTimeout(() => {
-    if (seen.has(name)) return;
-    seen.add(name);
-    if (kind !== "waiting" && news.seconds >= LONG) offerOnce();
+    if (handledNews.has(name)) return;
+    handledNews.add(name);
+    if (kind !== "waiting" && news.seconds >= LONG_SECONDS) offerOnce();
     if (document.hidden) markTitle();
-    if (isOn() && settings()[kind]) notify(kind, news);
-  }, WAIT);
+    if (isOn() && readSettings()[kind]) notify(kind, news);
+  }, OTHER_TAB_MS);
 }
 
-function isOpen(chat) {
+function isOpenChat(chat) {
   return document.getElementById("main")?.dataset.session === String(chat);
 }
 
 function notify(kind, news) {
   try {
-    const note = new Notification(words[kind], { body: news.title, tag: `chat-${news.chat}`, icon: words.icon, lang: document.documentElement.lang });
-    note.onclick = () => {
-      note.close();
+    const notification = new Notification(texts[kind], { body: news.title, tag: `chat-${news.chat}`, icon: texts.icon, lang: document.documentElement.lang });
+    notification.onclick = () => {
+      notification.close();
       window.focus();
-      if (!isOpen(news.chat)) location.assign(words.chat.replace("/0/", `/${news.chat}/`));
+      if (!isOpenChat(news.chat)) location.assign(texts.chat.replace("/0/", `/${news.chat}/`));
     };
   } catch {
     markTitle(); // some phones only allow them from a service worker
@@ -68,77 +71,73 @@ function markTitle() {
   if (!document.title.startsWith("● ")) document.title = `● ${document.title}`;
 }
 
-function look() {
+function onVisibilityChange() {
   if (!document.hidden) document.title = document.title.replace(/^● /, "");
 }
 
 // Pages without a socket ask, but only while a run is live.
 async function poll() {
-  const asked = new URLSearchParams([...known.keys()].map((run) => ["run", run]));
+  const query = new URLSearchParams([...liveRuns.keys()].map((run) => ["run", run]));
   try {
-    const response = await fetch(`${words.source}?${asked}`, { signal: AbortSignal.timeout(8000) });
+    const response = await fetch(`${texts.source}?${query}`, { signal: AbortSignal.timeout(8000) });
     if (!response.ok || response.redirected) return;
     for (const news of (await response.json()).runs) {
-      const before = known.get(news.run);
-      if (before && before !== news.status) take(news);
-      if (["running", "waiting"].includes(news.status)) known.set(news.run, news.status);
-      else known.delete(news.run);
+      const previous = liveRuns.get(news.run);
+      if (previous && previous !== news.status) handleNews(news);
+      if (["running", "waiting"].includes(news.status)) liveRuns.set(news.run, news.status);
+      else liveRuns.delete(news.run);
     }
   } catch {
     // The next request may get through.
   }
-  if (known.size) setTimeout(poll, EVERY);
+  if (liveRuns.size) setTimeout(poll, POLL_MS);
 }
 
-function settings() {
+function readSettings() {
   try {
-    return { on: false, finished: true, failed: true, waiting: true, ...JSON.parse(localStorage.getItem(SETTINGS) ?? "{}") };
+    return { on: false, finished: true, failed: true, waiting: true, ...JSON.parse(readStored(SETTINGS) ?? "{}") };
   } catch {
-    return { on: false };
+    return { on: false }; // it holds something else
   }
 }
 
-function save(values) {
-  try {
-    localStorage.setItem(SETTINGS, JSON.stringify({ ...settings(), ...values }));
-  } catch {
-    // Storage is disabled: notifications stay off.
-  }
+function saveSettings(values) {
+  writeStored(SETTINGS, JSON.stringify({ ...readSettings(), ...values }));
   showSettings();
 }
 
 function isOn() {
-  return state() === "on";
+  return permissionState() === "on";
 }
 
-function state() {
+function permissionState() {
   if (!isSecureContext) return "insecure";
   if (!("Notification" in window)) return "missing";
   if (Notification.permission === "denied") return "denied";
-  return Notification.permission === "granted" && settings().on ? "on" : "off";
+  return Notification.permission === "granted" && readSettings().on ? "on" : "off";
 }
 
 // Never on load: only once somebody has waited for a run, and only once.
 function offerOnce() {
-  if (!offer || state() !== "off" || settings().offered) return;
-  save({ offered: true });
+  if (!offer || permissionState() !== "off" || readSettings().offered) return;
+  saveSettings({ offered: true });
   offer.hidden = false;
 }
 
-async function pressed({ target }) {
+async function onClick({ target }) {
   const button = target.closest?.("[data-notifications]");
   if (!button) return;
   offer.hidden = true;
   if (button.dataset.notifications === "on") await Notification.requestPermission();
-  save({ on: button.dataset.notifications === "on" && Notification.permission === "granted", offered: true });
+  saveSettings({ on: button.dataset.notifications === "on" && Notification.permission === "granted", offered: true });
 }
 
-function changed({ target }) {
-  if (target.dataset?.notify) save({ [target.dataset.notify]: target.checked });
+function onChange({ target }) {
+  if (target.dataset?.notify) saveSettings({ [target.dataset.notify]: target.checked });
 }
 
 function showSettings() {
   if (!panel) return;
-  for (const part of panel.querySelectorAll("[data-when]")) part.hidden = part.dataset.when !== state();
-  for (const box of panel.querySelectorAll("[data-notify]")) box.checked = settings()[box.dataset.notify];
+  for (const part of panel.querySelectorAll("[data-when]")) part.hidden = part.dataset.when !== permissionState();
+  for (const box of panel.querySelectorAll("[data-notify]")) box.checked = readSettings()[box.dataset.notify];
 }

@@ -1,11 +1,11 @@
 // What every page has, in the chat, the traces and the console.
 
-import { start as dates } from "./dates.js";
-import { start as notifications } from "./notifications.js";
-import { start as palette } from "./palette.js";
-import { start as shortcuts } from "./shortcuts.js";
+import { startDates } from "./dates.js";
+import { startNotifications } from "./notifications.js";
+import { startPalette } from "./palette.js";
+import { startShortcuts } from "./shortcuts.js";
 
-dates();
-shortcuts();
-palette();
-notifications();
+startDates();
+startShortcuts();
+startPalette();
+startNotifications();

@@ -1,147 +1,154 @@
 // The command palette: chats, agents, pages and actions by name, from every page.
 
-import { score } from "./fuzzy.js";
+import { isDark } from "./color_scheme.js";
+import { fuzzyScore } from "./fuzzy.js";
 import { isComposing } from "./keys.js";
-import { register, showList } from "./shortcuts.js";
+import { registerShortcut, showShortcuts } from "./shortcuts.js";
+import { readStored, writeStored } from "./storage.js";
 
-const PAUSE = 120; // ms of silence before chats are searched
-const RECENT = "ashiato-palette-recent";
+const SEARCH_DELAY_MS = 120; // of silence before chats are searched
+const RECENT_KEY = "ashiato-palette-recent";
 const MAX_RECENT = 6;
 const MAX_SHOWN = { recent: MAX_RECENT, chats: 8, agents: 6, actions: 8, pages: 20 };
 const dialog = document.getElementById("palette");
 const input = dialog?.querySelector("input");
 const list = dialog?.querySelector("[role=listbox]");
 const status = dialog?.querySelector("[role=status]");
+let items = [];
 let chats = [];
 let agents;
 let pages;
-let chosen = 0;
-let soon;
-let asked = 0;
+let chosenIndex = 0;
+let loadTimer;
+let requestCount = 0;
 
-export function start() {
+export function startPalette() {
   if (!dialog) return;
-  register("mod+k", toggle);
-  register("mod+shift+o", () => location.assign(dialog.querySelector('[data-id="new"]').dataset.href));
-  document.addEventListener("click", clicked);
-  input.addEventListener("input", typed);
-  input.addEventListener("keydown", pressed);
-  list.addEventListener("pointermove", pointed);
+  registerShortcut("mod+k", togglePalette);
+  registerShortcut("mod+shift+o", () => location.assign(dialog.querySelector('[data-id="new"]').dataset.href));
+  document.addEventListener("click", onClick);
+  input.addEventListener("input", onInput);
+  input.addEventListener("keydown", onKeydown);
+  list.addEventListener("pointermove", onPointermove);
 }
 
-export function open() {
+function openPalette() {
   if (dialog.open) return;
   input.value = "";
   dialog.showModal();
-  render();
-  load("");
+  renderList();
+  loadResults("");
 }
 
-function toggle() {
+function togglePalette() {
   if (dialog.open) dialog.close();
   else if (document.querySelector("dialog:modal")) return false;
-  else open();
+  else openPalette();
 }
 
-function clicked({ target }) {
-  if (target.closest?.("[data-palette]")) open();
+function onClick({ target }) {
+  if (target.closest?.("[data-palette]")) openPalette();
   if (target === dialog || target.closest?.("[data-close-palette]")) dialog.close();
   const option = target.closest?.("#palette [role=option]");
-  if (option) run(items[Number(option.dataset.at)]);
+  if (option) runItem(items[Number(option.dataset.index)]);
 }
 
-function pointed({ target }) {
+function onPointermove({ target }) {
   const option = target.closest("[role=option]");
-  if (option && Number(option.dataset.at) !== chosen) choose(Number(option.dataset.at));
+  if (option && Number(option.dataset.index) !== chosenIndex) chooseOption(Number(option.dataset.index));
 }
 
-function typed() {
-  render();
-  clearTimeout(soon);
-  soon = setTimeout(() => load(input.value.trim()), PAUSE);
+function onInput() {
+  renderList();
+  clearTimeout(loadTimer);
+  loadTimer = setTimeout(() => loadResults(input.value.trim()), SEARCH_DELAY_MS);
 }
 
-function pressed(event) {
+function onKeydown(event) {
   if (isComposing(event)) return;
-  const moves = { ArrowDown: 1, ArrowUp: -1 };
-  if (event.key in moves) choose((chosen + moves[event.key] + items.length) % Math.max(items.length, 1));
-  else if (event.key === "Home" && !input.value) choose(0);
-  else if (event.key === "End" && !input.value) choose(items.length - 1);
-  else if (event.key === "Enter" && items[chosen]) run(items[chosen]);
+  const steps = { ArrowDown: 1, ArrowUp: -1 };
+  if (event.key in steps) chooseOption((chosenIndex + steps[event.key] + items.length) % Math.max(items.length, 1));
+  else if (event.key === "Home" && !input.value) chooseOption(0);
+  else if (event.key === "End" && !input.value) chooseOption(items.length - 1);
+  else if (event.key === "Enter" && items[chosenIndex]) runItem(items[chosenIndex]);
   else return;
   event.preventDefault();
 }
 
 // A slow answer to an earlier question is dropped.
-async function load(query) {
-  const turn = ++asked;
-  const wanted = agents ? "" : "&agents=1";
+async function loadResults(query) {
+  const request = ++requestCount;
+  const agentsParameter = agents ? "" : "&agents=1";
   try {
-    const response = await fetch(`${dialog.dataset.source}?q=${encodeURIComponent(query)}${wanted}`, {
+    const response = await fetch(`${dialog.dataset.source}?q=${encodeURIComponent(query)}${agentsParameter}`, {
       headers: { Accept: "application/json" },
       signal: AbortSignal.timeout(8000),
     });
     if (response.redirected) return location.reload(); // signed out meanwhile
     if (!response.ok) throw new Error(response.status);
-    const found = await response.json();
-    agents ??= found.agents;
-    pages ??= found.pages;
-    if (turn !== asked) return;
-    chats = found.chats;
-    render();
+    const results = await response.json();
+    agents ??= results.agents;
+    pages ??= results.pages;
+    if (request !== requestCount) return;
+    chats = results.chats;
+    renderList();
   } catch {
-    if (turn === asked) status.textContent = dialog.dataset.failed;
+    if (request === requestCount) status.textContent = dialog.dataset.failed;
   }
 }
 
-let items = [];
-
-function render() {
+function renderList() {
   const query = input.value.trim();
-  const kept = items[chosen]?.id;
-  const groups = query ? matches(query) : startPage();
+  const chosenId = items[chosenIndex]?.id;
+  const groups = query ? matchingGroups(query) : startGroups();
   items = groups.flatMap(([, group]) => group);
   list.replaceChildren(...groups.filter(([, group]) => group.length).map(groupElement));
   status.textContent = items.length ? dialog.dataset.count.replace("{}", items.length) : dialog.dataset.none.replace("{}", query);
   status.classList.toggle("visually-hidden", items.length > 0);
-  const at = query ? 0 : items.findIndex((item) => item.id === kept);
-  choose(Math.max(at, 0));
+  const index = query ? 0 : items.findIndex((item) => item.id === chosenId);
+  chooseOption(Math.max(index, 0));
 }
 
-function startPage() {
-  const all = [...commands(), ...(agents ?? []).map(asAgent), ...chats.map(asChat)];
-  const recent = recents().map((id) => all.find((item) => item.id === id)).filter(Boolean);
-  const rest = (group) => all.filter((item) => item.group === group && !recent.includes(item));
-  return cut([["recent", recent], ["actions", rest("actions")], ["chats", rest("chats").slice(0, 5)], ["agents", rest("agents")], ["pages", rest("pages")]]);
+function startGroups() {
+  const allItems = [...commandItems(), ...(agents ?? []).map(agentItem), ...chats.map(chatItem)];
+  const recent = recentIds().map((id) => allItems.find((item) => item.id === id)).filter(Boolean);
+  const others = (group) => allItems.filter((item) => item.group === group && !recent.includes(item));
+  return limitGroups([
+    ["recent", recent],
+    ["actions", others("actions")],
+    ["chats", others("chats").slice(0, 5)],
+    ["agents", others("agents")],
+    ["pages", others("pages")],
+  ]);
 }
 
 // Chats were matched by the server, which also searches their text.
-function matches(query) {
-  const by = (group) =>
-    [...commands(), ...(agents ?? []).map(asAgent)]
+function matchingGroups(query) {
+  const matchesIn = (group) =>
+    [...commandItems(), ...(agents ?? []).map(agentItem)]
       .filter((item) => item.group === group)
-      .map((item) => [score(query, item.label, item.words), item])
+      .map((item) => [fuzzyScore(query, item.label, item.words), item])
       .filter(([points]) => points)
-      .sort(([one], [other]) => other - one);
-  const groups = [["actions", by("actions")], ["agents", by("agents")], ["pages", by("pages")]];
-  const titled = chats.map((chat) => [score(query, chat.label) || 10, asChat(chat)]).sort(([one], [other]) => other - one);
-  groups.push(["chats", titled]);
+      .sort(([a], [b]) => b - a);
+  const groups = [["actions", matchesIn("actions")], ["agents", matchesIn("agents")], ["pages", matchesIn("pages")]];
+  const matchingChats = chats.map((chat) => [fuzzyScore(query, chat.label) || 10, chatItem(chat)]).sort(([a], [b]) => b - a);
+  groups.push(["chats", matchingChats]);
   const best = ([, group]) => group[0]?.[0] ?? 0;
-  groups.sort((one, other) => best(other) - best(one));
-  return cut(groups.map(([name, group]) => [name, group.map(([, item]) => item)]));
+  groups.sort((a, b) => best(b) - best(a));
+  return limitGroups(groups.map(([name, group]) => [name, group.map(([, item]) => item)]));
 }
 
-function cut(groups) {
+function limitGroups(groups) {
   return groups.map(([name, group]) => [name, group.slice(0, MAX_SHOWN[name])]);
 }
 
 // Controls on the page can be commands, too: those with data-command and an id.
-function commands() {
-  const own = [...dialog.querySelectorAll(".palette-commands > li")].map((line) => ({
+function commandItems() {
+  const ownCommands = [...dialog.querySelectorAll(".palette-commands > li")].map((line) => ({
     ...line.dataset,
     label: line.textContent,
   }));
-  const here = [...document.querySelectorAll("[data-command][data-command-id]:not([hidden], :disabled)")].map((control) => ({
+  const pageCommands = [...document.querySelectorAll("[data-command][data-command-id]:not([hidden], :disabled)")].map((control) => ({
     id: `here-${control.dataset.commandId}`,
     group: "actions",
     label: control.dataset.command,
@@ -149,93 +156,76 @@ function commands() {
     icon: control.dataset.commandIcon ?? "forward",
     control,
   }));
-  const known = new Set(own.map(({ href }) => href));
-  const others = (pages ?? []).filter(({ href }) => !known.has(href)).map((page) => ({ ...page, group: "pages" }));
-  return [...here, ...own, ...others];
+  const knownUrls = new Set(ownCommands.map(({ href }) => href));
+  const otherPages = (pages ?? []).filter(({ href }) => !knownUrls.has(href)).map((page) => ({ ...page, group: "pages" }));
+  return [...pageCommands, ...ownCommands, ...otherPages];
 }
 
-const asAgent = (agent) => ({ ...agent, group: "agents", icon: "thought" });
-const asChat = (chat) => ({ ...chat, group: "chats", icon: "answer" });
+const agentItem = (agent) => ({ ...agent, group: "agents", icon: "thought" });
+const chatItem = (chat) => ({ ...chat, group: "chats", icon: "answer" });
 
 function groupElement([name, group]) {
-  const element = node("div", { role: "group", ariaLabel: dialog.dataset[name] });
-  element.append(node("div", { className: "palette-heading", ariaHidden: "true" }, dialog.dataset[name]));
+  const element = createNode("div", { role: "group", ariaLabel: dialog.dataset[name] });
+  element.append(createNode("div", { className: "palette-heading", ariaHidden: "true" }, dialog.dataset[name]));
   element.append(...group.map(optionElement));
   return element;
 }
 
 function optionElement(item) {
-  const at = items.indexOf(item);
-  const option = node("div", { role: "option", id: `palette-option-${at}`, className: "palette-option" });
-  option.dataset.at = at;
-  option.append(icon(item.icon), node("span", { className: "palette-label" }, item.label));
-  if (item.hint) option.append(node("span", { className: "palette-hint" }, item.hint));
-  if (item.keys) option.append(...item.keys.split(" ").map((key) => node("kbd", {}, key)));
+  const index = items.indexOf(item);
+  const option = createNode("div", { role: "option", id: `palette-option-${index}`, className: "palette-option" });
+  option.dataset.index = index;
+  option.innerHTML = '<svg class="icon" aria-hidden="true"><use></use></svg>';
+  option.querySelector("use").setAttribute("href", `#i-${item.icon}`);
+  option.append(createNode("span", { className: "palette-label" }, item.label));
+  if (item.hint) option.append(createNode("span", { className: "palette-hint" }, item.hint));
+  if (item.keys) option.append(...item.keys.split(" ").map((key) => createNode("kbd", {}, key)));
   return option;
 }
 
-function node(tag, about, text = "") {
-  const element = Object.assign(document.createElement(tag), { textContent: text, ...about });
-  if (about.role) element.setAttribute("role", about.role);
+function createNode(tag, properties, text = "") {
+  const element = Object.assign(document.createElement(tag), { textContent: text, ...properties });
+  if (properties.role) element.setAttribute("role", properties.role);
   return element;
 }
 
-function icon(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
-  svg.setAttribute("class", "icon");
-  svg.setAttribute("aria-hidden", "true");
-  use.setAttribute("href", `#i-${name}`);
-  svg.append(use);
-  return svg;
-}
-
-function choose(at) {
-  chosen = at;
+function chooseOption(index) {
+  chosenIndex = index;
   for (const option of list.querySelectorAll("[role=option]")) {
-    const is = Number(option.dataset.at) === at;
-    option.setAttribute("aria-selected", String(is));
-    if (is) option.scrollIntoView({ block: "nearest" });
+    const isChosen = Number(option.dataset.index) === index;
+    option.setAttribute("aria-selected", String(isChosen));
+    if (isChosen) option.scrollIntoView({ block: "nearest" });
   }
-  if (items.length) input.setAttribute("aria-activedescendant", `palette-option-${at}`);
+  if (items.length) input.setAttribute("aria-activedescendant", `palette-option-${index}`);
   else input.removeAttribute("aria-activedescendant");
 }
 
-function run(item) {
-  remember(item.id);
+function runItem(item) {
+  const recent = [item.id, ...recentIds().filter((id) => id !== item.id)];
+  writeStored(RECENT_KEY, JSON.stringify(recent.slice(0, MAX_RECENT)));
   dialog.close();
   if (item.control) item.control.click();
-  else if (item.do) DO[item.do]();
+  else if (item.do) ACTIONS[item.do]();
   else location.assign(item.href);
 }
 
-const DO = {
-  shortcuts: showList,
+const ACTIONS = {
+  shortcuts: showShortcuts,
   theme: toggleTheme,
   "sign-out": () => document.querySelector("form.account").requestSubmit(),
 };
 
 function toggleTheme() {
-  const root = document.documentElement;
-  const isDark = root.dataset.theme === "dark" || (root.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
-  const next = document.querySelector(`input[name=theme][value=${isDark ? "light" : "dark"}]`);
+  const next = document.querySelector(`input[name=theme][value=${isDark() ? "light" : "dark"}]`);
   next.checked = true;
   next.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
 // Only ids, because titles of chats are private and the computer may not be.
-function recents() {
+function recentIds() {
   try {
-    return JSON.parse(localStorage.getItem(RECENT) ?? "[]").slice(0, MAX_RECENT);
+    return JSON.parse(readStored(RECENT_KEY) ?? "[]").slice(0, MAX_RECENT);
   } catch {
-    return [];
-  }
-}
-
-function remember(id) {
-  try {
-    localStorage.setItem(RECENT, JSON.stringify([id, ...recents().filter((other) => other !== id)].slice(0, MAX_RECENT)));
-  } catch {
-    // Storage is disabled or full: nothing is recent.
+    return []; // it holds something else
   }
 }

@@ -1,27 +1,30 @@
 // Lists with a search field in the composer, in place of plain selects.
 
 import { isComposing } from "./keys.js";
+import { hasAllWords, searchWords } from "./text_search.js";
 
 const form = document.getElementById("ask");
 const session = document.getElementById("main").dataset.session;
-const key = session ? `ashiato-agent-${session}` : "ashiato-agent";
+const storageKey = session ? `ashiato-agent-${session}` : "ashiato-agent";
 // A pick stays until it is sent; on a new chat it is a habit.
 const storage = session ? sessionStorage : localStorage;
 
-export function pick() {
+export function startAgentPicker() {
   const agents = form.elements.agent;
   if (!agents?.options) return;
-  offer(agents, "agent");
-  agents.addEventListener("change", () => picked(agents.value));
-  document.addEventListener("click", cardChosen);
-  document.addEventListener("submit", ({ target }) => session && target === form && storage.removeItem(key));
-  document.querySelector(".view-all")?.addEventListener("click", viewAll);
-  restore(agents);
-  reveal();
+  createPicker(agents, "agent");
+  agents.addEventListener("change", () => onAgentChange(agents.value));
+  document.addEventListener("click", onCardClick);
+  document.addEventListener("submit", ({ target }) => session && target === form && storage.removeItem(storageKey));
+  document.querySelector(".view-all")?.addEventListener("click", onViewAll);
+  const savedAgent = storage.getItem(storageKey);
+  const isOffered = [...agents.options].some(({ value }) => value === savedAgent);
+  if (isOffered && !new URLSearchParams(location.search).has("agent")) chooseValue(agents, savedAgent);
+  scrollToCard();
 }
 
 // The select stays the form's field: what is picked here is picked there.
-export function offer(select, name, { stays = false } = {}) {
+export function createPicker(select, name, { stays = false } = {}) {
   const button = document.getElementById(`${name}-button`);
   const panel = document.getElementById(`${name}-panel`);
   const input = panel.querySelector("[role=combobox]");
@@ -29,7 +32,9 @@ export function offer(select, name, { stays = false } = {}) {
   const options = [...list.children];
   let active = null;
 
-  hide(select);
+  select.closest("label").classList.add("visually-hidden");
+  select.closest("label").ariaHidden = "true";
+  select.tabIndex = -1;
   panel.hidden = true;
   panel.dataset.ready = "";
   button.addEventListener("click", () => (panel.hidden ? open() : close()));
@@ -39,73 +44,65 @@ export function offer(select, name, { stays = false } = {}) {
     open();
   });
   input.addEventListener("input", filter);
-  panel.addEventListener("keydown", pressed);
-  list.addEventListener("click", ({ target }) => take(target.closest("[role=option]")));
-  list.addEventListener("pointermove", ({ target }) => mark(target.closest("[role=option]"), false));
+  panel.addEventListener("keydown", onKeydown);
+  list.addEventListener("click", ({ target }) => pickOption(target.closest("[role=option]")));
+  list.addEventListener("pointermove", ({ target }) => setActive(target.closest("[role=option]"), false));
   document.addEventListener("pointerdown", ({ target }) => {
     if (!panel.contains(target) && !button.contains(target)) close(false);
   });
   panel.addEventListener("focusout", ({ relatedTarget }) => {
     if (relatedTarget && !panel.contains(relatedTarget) && relatedTarget !== button) close(false);
   });
-  select.addEventListener("change", show);
+  select.addEventListener("change", showChosen);
   return { open, close };
 
   function open() {
     if (!panel.hidden) return;
     panel.hidden = false;
-    place(panel, button);
+    positionPanel(panel, button);
     button.ariaExpanded = "true";
     input.value = "";
     filter();
-    mark(options.find((option) => option.dataset.value === select.value) ?? options[0]);
+    setActive(options.find((option) => option.dataset.value === select.value) ?? options[0]);
     // A phone's keyboard would cover the list.
     (matchMedia("(pointer: coarse)").matches ? panel : input).focus({ preventScroll: true });
   }
 
-  function close(returns = true) {
+  function close(returnsFocus = true) {
     if (panel.hidden) return;
     panel.hidden = true;
     button.ariaExpanded = "false";
-    if (returns) button.focus({ preventScroll: true });
+    if (returnsFocus) button.focus({ preventScroll: true });
   }
 
   function filter() {
-    const words = plain(input.value).split(/\s+/).filter(Boolean);
-    for (const option of options) {
-      const text = plain(option.dataset.search);
-      option.hidden = !words.every((word) => text.includes(word));
-    }
-    const [first] = found();
+    const words = searchWords(input.value);
+    for (const option of options) option.hidden = !hasAllWords(option.dataset.search, words);
+    const [first] = visibleOptions();
     panel.querySelector(".picker-none").hidden = Boolean(first);
-    mark(first ?? null);
+    setActive(first ?? null);
   }
 
-  function found() {
+  function visibleOptions() {
     return options.filter((option) => !option.hidden);
   }
 
-  function pressed(event) {
+  function onKeydown(event) {
     if (isComposing(event)) return;
-    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!move && !["Enter", "Escape"].includes(event.key)) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step && !["Enter", "Escape"].includes(event.key)) return;
     const isOther = event.target.matches("input") && event.target !== input;
     if (isOther && event.key !== "Escape") return; // of another field in the panel
     event.preventDefault();
     event.stopPropagation(); // Escape would stop the run
-    if (move) step(move);
-    else if (event.key === "Enter") take(active);
+    if (step) {
+      const visible = visibleOptions();
+      setActive(visible[(visible.indexOf(active) + step + visible.length) % visible.length]);
+    } else if (event.key === "Enter") pickOption(active);
     else close();
   }
 
-  function step(by) {
-    const visible = found();
-    if (!visible.length) return;
-    const at = visible.indexOf(active);
-    mark(visible[(at + by + visible.length) % visible.length]);
-  }
-
-  function mark(option, scrolls = true) {
+  function setActive(option, scrolls = true) {
     if (option === undefined || (option === active && !scrolls)) return;
     active?.removeAttribute("data-active");
     active = option;
@@ -115,13 +112,13 @@ export function offer(select, name, { stays = false } = {}) {
     if (scrolls) option.scrollIntoView({ block: "nearest" });
   }
 
-  function take(option) {
+  function pickOption(option) {
     if (!option) return;
-    choose(select, option.dataset.value);
+    chooseValue(select, option.dataset.value);
     if (!stays) close();
   }
 
-  function show() {
+  function showChosen() {
     for (const option of options) option.ariaSelected = String(option.dataset.value === select.value);
     const chosen = options.find((option) => option.dataset.value === select.value);
     const avatar = chosen?.querySelector(".avatar");
@@ -131,31 +128,20 @@ export function offer(select, name, { stays = false } = {}) {
   }
 }
 
-export function choose(select, value) {
+function chooseValue(select, value) {
   if (select.value === value) return;
   select.value = value;
   select.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
 // Below or above its button, as far as the composer is wide enough.
-export function place(panel, button) {
-  const room = form.clientWidth - panel.offsetWidth;
-  panel.style.insetInlineStart = `${Math.max(0, Math.min(button.offsetLeft, room))}px`;
+export function positionPanel(panel, button) {
+  const maxLeft = form.clientWidth - panel.offsetWidth;
+  panel.style.insetInlineStart = `${Math.max(0, Math.min(button.offsetLeft, maxLeft))}px`;
 }
 
-function hide(select) {
-  select.closest("label").classList.add("visually-hidden");
-  select.tabIndex = -1;
-  select.closest("label").ariaHidden = "true";
-}
-
-// Full-width letters and capitals are found, too.
-function plain(text) {
-  return text.normalize("NFKC").toLowerCase().trim();
-}
-
-function picked(name) {
-  storage.setItem(key, name);
+function onAgentChange(name) {
+  storage.setItem(storageKey, name);
   for (const card of document.querySelectorAll("[data-pick]")) {
     if (card.dataset.pick === name) card.ariaCurrent = "true";
     else card.removeAttribute("aria-current");
@@ -165,7 +151,7 @@ function picked(name) {
 }
 
 // On a phone the cards scroll sideways.
-function reveal() {
+function scrollToCard() {
   const cards = document.getElementById("agent-cards");
   const card = cards?.querySelector("[aria-current]");
   if (!card) return;
@@ -173,22 +159,16 @@ function reveal() {
   cards.scrollLeft += card.getBoundingClientRect().left - cards.getBoundingClientRect().left - margin;
 }
 
-function cardChosen(event) {
+function onCardClick(event) {
   const card = event.target.closest?.("[data-pick]");
   if (!card || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  choose(form.elements.agent, card.dataset.pick);
+  chooseValue(form.elements.agent, card.dataset.pick);
 }
 
-function viewAll({ target }) {
+function onViewAll({ target }) {
   const cards = document.getElementById("agent-cards");
   const isOpen = cards.toggleAttribute("data-all");
   target.ariaExpanded = String(isOpen);
   [target.textContent, target.dataset.fewer] = [target.dataset.fewer, target.textContent];
-}
-
-function restore(agents) {
-  const kept = storage.getItem(key);
-  const isOffered = [...agents.options].some(({ value }) => value === kept);
-  if (isOffered && !new URLSearchParams(location.search).has("agent")) choose(agents, kept);
 }

@@ -10,8 +10,8 @@ offer.addEventListener("click", () => {
   offer.hidden = true;
   field.focus();
 });
-field.addEventListener("input", mark);
-mark();
+field.addEventListener("input", updateOffer);
+updateOffer();
 
 for (const text of document.querySelectorAll("[data-counted]")) {
   const count = document.createElement("p");
@@ -22,6 +22,6 @@ for (const text of document.querySelectorAll("[data-counted]")) {
   update();
 }
 
-function mark() {
+function updateOffer() {
   offer.hidden = !zone || (field.value || field.placeholder) === zone;
 }

@@ -1,46 +1,34 @@
 // Code of an answer: its language, tools, diagrams and previews.
 
+import { copyText } from "./clipboard.js";
+import { fileName, LANGUAGE_NAMES } from "./code_languages.js";
 import { drawDiagram } from "./diagrams.js";
-import { button, confirm, copyText, download, element, find, isGrowing, label } from "./prose_parts.js";
+import { createButton, createElement, download, isGrowing, label, selectAll, showDone } from "./prose_parts.js";
 import { makeFocusable } from "./prose_tables.js";
-import { createFrame, send } from "./sandbox_frame.js";
+import { createFrame, sendToFrame } from "./sandbox_frame.js";
+import { readStored, writeStored } from "./storage.js";
 
 const root = document.documentElement;
-const WRAP = "ashiato-wrap";
+const WRAP_KEY = "ashiato-wrap";
 const MAX_HEIGHT = 640;
-const NAMES = {
-  bash: "Bash", c: "C", "c++": "C++", "c#": "C#", cpp: "C++", cs: "C#", csharp: "C#", css: "CSS", csv: "CSV", go: "Go",
-  html: "HTML", java: "Java", javascript: "JavaScript", js: "JavaScript", json: "JSON", jsx: "JSX", kotlin: "Kotlin",
-  latex: "LaTeX", markdown: "Markdown", md: "Markdown", mermaid: "Mermaid", php: "PHP", powershell: "PowerShell",
-  py: "Python", python: "Python", r: "R", rb: "Ruby", rs: "Rust", ruby: "Ruby", rust: "Rust", sh: "Shell", shell: "Shell",
-  sql: "SQL", svg: "SVG", swift: "Swift", tex: "TeX", toml: "TOML", ts: "TypeScript", tsx: "TSX", typescript: "TypeScript",
-  xml: "XML", yaml: "YAML", yml: "YAML",
-};
-const EXTENSIONS = {
-  bash: "sh", "c++": "cpp", "c#": "cs", csharp: "cs", console: "txt", elixir: "ex", golang: "go", haskell: "hs",
-  javascript: "js", kotlin: "kt", latex: "tex", markdown: "md", mermaid: "mmd", perl: "pl", powershell: "ps1",
-  python: "py", python3: "py", ruby: "rb", rust: "rs", shell: "sh", typescript: "ts", yaml: "yml", zsh: "sh",
-};
-const FILES = { docker: "Dockerfile", dockerfile: "Dockerfile", make: "Makefile", makefile: "Makefile", nginx: "nginx.conf" };
-const NAMED = /^\s*(?:#|\/\/|--|;|%|<!--|\/\*)\s*(?:file(?:name)?:\s*)?(?:[\w.-]+\/)*([\w-][\w.-]{0,60}\.\w{1,8})\s*(?:-->|\*\/)?\s*$/i;
 const PREVIEWED = new Set(["html", "svg"]);
 let dialog;
 
-export function start() {
-  if (kept() === "on") root.dataset.wrap = "";
-  const again = () => document.querySelectorAll(".diagram[data-drawn]").forEach(redraw);
-  document.addEventListener("change", ({ target }) => target.name === "theme" && again());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+export function startCodeTools() {
+  if (readStored(WRAP_KEY) === "on") root.dataset.wrap = "";
+  const redrawAll = () => document.querySelectorAll(".diagram[data-drawn]").forEach((picture) => picture.start?.());
+  document.addEventListener("change", ({ target }) => target.name === "theme" && redrawAll());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 }
 
 export function addCodeTools(within) {
-  for (const pre of find(within, ".prose pre.code")) {
+  for (const pre of selectAll(within, ".prose pre.code")) {
     if (pre.closest(".code-block")) continue;
     const code = pre.querySelector("code");
     const language = /language-(\S+)/.exec(code.className)?.[1] ?? "";
-    const tools = element("span", "code-tools");
-    const head = element("div", "code-head", element("span", "code-language", NAMES[language] ?? (language || label("text"))), tools);
-    const block = element("div", "code-block");
+    const tools = createElement("span", "code-tools");
+    const head = createElement("div", "code-head", createElement("span", "code-language", LANGUAGE_NAMES[language] ?? (language || label("text"))), tools);
+    const block = createElement("div", "code-block");
     pre.replaceWith(block);
     block.append(head, pre);
     pre.querySelector(".copy-code")?.remove();
@@ -53,88 +41,65 @@ function addTools(block, tools, code, language) {
   const isSvg = language === "xml" && /^\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]/.test(text());
   if (language === "mermaid") addDiagram(block, tools, text());
   else if (PREVIEWED.has(language) || isSvg) addPreview(block, tools, text, isSvg ? "svg" : language);
-  const wrap = button("wrap", "wrap", toggleWrap);
+  const wrap = createButton("wrap", "wrap", toggleWrap);
   code.tabIndex = 0; // it scrolls
   wrap.dataset.wrapLines = "";
   wrap.setAttribute("aria-pressed", String("wrap" in root.dataset));
   tools.append(
     wrap,
-    button("download", "down", () => download(fileName(text(), isSvg ? "svg" : language), text(), "text/plain")),
-    button("copy", "copy", async (made) => {
+    createButton("download", "down", () => download(fileName(text(), isSvg ? "svg" : language), text(), "text/plain")),
+    createButton("copy", "copy", async (button) => {
       await copyText(text());
-      confirm(made);
+      showDone(button);
     }),
   );
 }
 
-export function fileName(text, language) {
-  const named = NAMED.exec(text.split("\n", 1)[0])?.[1];
-  const safe = /^[a-z0-9]{1,12}$/.test(language) ? language : "txt";
-  return named ?? FILES[language] ?? `snippet.${EXTENSIONS[language] ?? safe}`;
-}
-
 function toggleWrap() {
-  const isOn = !("wrap" in root.dataset);
-  if (isOn) root.dataset.wrap = "";
-  else delete root.dataset.wrap;
-  for (const each of document.querySelectorAll("[data-wrap-lines]")) each.setAttribute("aria-pressed", String(isOn));
-  try {
-    localStorage.setItem(WRAP, isOn ? "on" : "off");
-  } catch {
-    // Storage is disabled or full: the choice lasts as long as the page.
-  }
-}
-
-function kept() {
-  try {
-    return localStorage.getItem(WRAP);
-  } catch {
-    return null; // storage is disabled
-  }
+  const isOn = root.toggleAttribute("data-wrap");
+  for (const button of document.querySelectorAll("[data-wrap-lines]")) button.setAttribute("aria-pressed", String(isOn));
+  writeStored(WRAP_KEY, isOn ? "on" : "off");
 }
 
 // Switches between the code and what it makes.
-function addSwitch(block, tools, name, show) {
-  const both = [button(name, "", () => turn(true), { isText: true }), button("code", "", () => turn(false), { isText: true })];
-  tools.append(element("span", "code-switch", ...both));
-  function turn(isShown) {
+function addSwitch(block, tools, name, onSwitch) {
+  const resultButton = createButton(name, "", () => showResult(true), { isText: true });
+  const codeButton = createButton("code", "", () => showResult(false), { isText: true });
+  tools.append(createElement("span", "code-switch", resultButton, codeButton));
+  function showResult(isShown) {
     block.toggleAttribute("data-result", isShown);
-    both[0].setAttribute("aria-pressed", String(isShown));
-    both[1].setAttribute("aria-pressed", String(!isShown));
-    show(isShown);
+    resultButton.setAttribute("aria-pressed", String(isShown));
+    codeButton.setAttribute("aria-pressed", String(!isShown));
+    onSwitch(isShown);
   }
-  return turn;
+  return showResult;
 }
 
 // Diagrams
 
 function addDiagram(block, tools, source) {
-  const picture = element("div", "diagram", element("p", "diagram-note", label("drawing")));
+  const picture = createElement("div", "diagram", createElement("p", "diagram-note", label("drawing")));
   picture.setAttribute("aria-busy", "true");
   block.append(picture);
-  const turn = addSwitch(block, tools, "diagram", () => {});
-  const larger = button("larger", "expand", () => openLarger(label("diagram"), picture.querySelector("img").cloneNode()));
+  const showResult = addSwitch(block, tools, "diagram", () => {});
+  const larger = createButton("larger", "expand", () => openLarger(label("diagram"), picture.querySelector("img").cloneNode()));
   larger.disabled = true;
   tools.append(larger);
-  picture.start = () => draw(block, picture, source, turn, larger);
-  turn(true);
-  seen.observe(picture);
+  picture.start = () => drawInto(block, picture, source, showResult, larger);
+  showResult(true);
+  observer.observe(picture);
 }
 
 // Drawn when it comes into view: the library is large.
-const seen = new IntersectionObserver((entries) => {
+const observer = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
     if (!isIntersecting) continue;
-    seen.unobserve(target);
+    observer.unobserve(target);
     target.start();
   }
 }, { rootMargin: "400px" });
 
-function redraw(picture) {
-  picture.start?.();
-}
-
-async function draw(block, picture, source, turn, larger) {
+async function drawInto(block, picture, source, showResult, larger) {
   try {
     const { svg, width, height } = await drawDiagram(source);
     const image = new Image(width, height);
@@ -149,9 +114,9 @@ async function draw(block, picture, source, turn, larger) {
     larger.disabled = false;
   } catch (error) {
     if ("drawn" in picture.dataset) return; // keep the last good one
-    picture.replaceChildren(element("p", "diagram-note", label("failed").replace("{}", error.message)));
+    picture.replaceChildren(createElement("p", "diagram-note", label("failed").replace("{}", error.message)));
     picture.dataset.failed = "";
-    turn(false);
+    showResult(false);
     for (const tool of [block.querySelector(".code-switch"), larger]) tool.remove();
   }
   picture.removeAttribute("aria-busy");
@@ -162,20 +127,20 @@ async function draw(block, picture, source, turn, larger) {
 const SVG_PAGE = "<!doctype html><meta charset=utf-8><style>body{margin:0;display:grid;place-items:center;min-height:100vh}svg{max-width:100%;height:auto}</style>";
 
 function addPreview(block, tools, text, language) {
-  const place = element("div", "preview");
-  block.append(place);
+  const preview = createElement("div", "preview");
+  block.append(preview);
   const page = () => (language === "svg" ? SVG_PAGE : "") + text();
-  const turn = addSwitch(block, tools, "preview", (isShown) => {
+  const showResult = addSwitch(block, tools, "preview", (isShown) => {
     // A hidden page would go on running.
-    place.replaceChildren(...(isShown ? [previewFrame(page()), element("p", "preview-note", label("isolated"))] : []));
+    preview.replaceChildren(...(isShown ? [previewFrame(page()), createElement("p", "preview-note", label("isolated"))] : []));
   });
-  turn(false);
-  tools.append(button("larger", "expand", () => openLarger(label("preview"), previewFrame(page()), label("isolated"))));
+  showResult(false);
+  tools.append(createButton("larger", "expand", () => openLarger(label("preview"), previewFrame(page()), label("isolated"))));
 }
 
 function previewFrame(html) {
   const frame = createFrame(label("previewFrame"), label("preview"), (data) => {
-    if (data.isReady) send(frame, { html });
+    if (data.isReady) sendToFrame(frame, { html });
     const height = Math.min(MAX_HEIGHT, Math.round(Number(data.height)));
     if (height > 0 && !frame.closest("dialog")) frame.height = String(Math.max(160, height));
   });
@@ -184,9 +149,10 @@ function previewFrame(html) {
 
 function openLarger(title, content, note = "") {
   dialog?.remove();
-  const close = button("close", "close", () => dialog.close());
-  dialog = element("dialog", "larger", element("header", "", element("h2", "", title), close), element("div", "larger-content", content));
-  if (note) dialog.append(element("p", "preview-note", note));
+  const close = createButton("close", "close", () => dialog.close());
+  const header = createElement("header", "", createElement("h2", "", title), close);
+  dialog = createElement("dialog", "larger", header, createElement("div", "larger-content", content));
+  if (note) dialog.append(createElement("p", "preview-note", note));
   dialog.setAttribute("aria-label", title);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());

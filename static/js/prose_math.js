@@ -1,6 +1,6 @@
 // Formulas. KaTeX is loaded by the first one; until then, and without it, their source is displayed.
 
-import { find, label } from "./prose_parts.js";
+import { label, selectAll } from "./prose_parts.js";
 
 const LIMITS = { maxSize: 20, maxExpand: 200, trust: false, strict: "ignore", throwOnError: true };
 const FOLDER = new URL("../vendor/katex/", import.meta.url);
@@ -9,40 +9,42 @@ const SELECTOR = ".prose .math:not([data-math])";
 let loading;
 
 export function drawMath(within) {
-  const formulas = find(within, SELECTOR);
+  const formulas = selectAll(within, SELECTOR);
   if (!formulas.length) return;
-  if (window.katex) formulas.forEach(draw);
-  else load().then(() => find(document, SELECTOR).forEach(draw), () => {});
+  if (window.katex) formulas.forEach(drawFormula);
+  else loadKatex().then(() => selectAll(document, SELECTOR).forEach(drawFormula), () => {});
 }
 
 // Inside a chat window that swaps often, loading once must be enough; a failed load is tried again.
-function load() {
-  loading ??= Promise.all([add("link", { rel: "stylesheet", href: new URL("katex.min.css", FOLDER) }), add("script", { src: new URL("katex.min.js", FOLDER) })])
-    .catch((error) => {
-      loading = undefined;
-      throw error;
-    });
+function loadKatex() {
+  loading ??= Promise.all([
+    addToHead("link", { rel: "stylesheet", href: new URL("katex.min.css", FOLDER) }),
+    addToHead("script", { src: new URL("katex.min.js", FOLDER) }),
+  ]).catch((error) => {
+    loading = undefined;
+    throw error;
+  });
   return loading;
 }
 
-function add(tag, attributes) {
+function addToHead(tag, attributes) {
   return new Promise((resolve, reject) => {
-    const made = Object.assign(document.createElement(tag), attributes);
-    made.addEventListener("load", resolve);
-    made.addEventListener("error", reject);
-    document.head.append(made);
+    const element = Object.assign(document.createElement(tag), attributes);
+    element.addEventListener("load", resolve);
+    element.addEventListener("error", reject);
+    document.head.append(element);
   });
 }
 
-function draw(formula) {
+function drawFormula(formula) {
   const source = formula.textContent;
   formula.dataset.math = "";
   if (source.length > MAX_CHARS) return;
-  const place = document.createElement("span");
+  const output = document.createElement("span");
   try {
-    const marks = /^\$[^$]/.test(source) ? 1 : 2;
-    katex.render(source.slice(marks, -marks), place, { ...LIMITS, displayMode: formula.matches(".display") });
-    formula.replaceChildren(place);
+    const delimiterLength = /^\$[^$]/.test(source) ? 1 : 2;
+    katex.render(source.slice(delimiterLength, -delimiterLength), output, { ...LIMITS, displayMode: formula.matches(".display") });
+    formula.replaceChildren(output);
     formula.dataset.tex = source;
   } catch (error) {
     formula.dataset.math = "failed";

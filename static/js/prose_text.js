@@ -4,9 +4,9 @@ const ADDED = ".code-head, .table-tools, .diagram, .preview, .copy-code";
 
 export function readableText(answer) {
   const copy = answer.cloneNode(true);
-  for (const each of copy.querySelectorAll(ADDED)) each.remove();
-  for (const each of copy.querySelectorAll(".code-block")) each.removeAttribute("data-result");
-  for (const each of copy.querySelectorAll("[data-tex]")) each.textContent = each.dataset.tex;
+  for (const part of copy.querySelectorAll(ADDED)) part.remove();
+  for (const part of copy.querySelectorAll(".code-block")) part.removeAttribute("data-result");
+  for (const part of copy.querySelectorAll("[data-tex]")) part.textContent = part.dataset.tex;
   // Only what is laid out has line breaks.
   Object.assign(copy.style, { position: "fixed", insetInlineStart: "-200vw" });
   copy.removeAttribute("id");

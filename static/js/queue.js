@@ -3,28 +3,28 @@
 import { focusUnlessTouch } from "./touch.js";
 
 const text = document.getElementById("text");
-let focused = "";
+let focusedId = "";
 
-export function queue() {
-  document.addEventListener("click", pressed);
-  document.addEventListener("htmx:oobBeforeSwap", remember);
-  document.addEventListener("htmx:wsAfterMessage", focusAgain);
+export function startQueue() {
+  document.addEventListener("click", onClick);
+  document.addEventListener("htmx:oobBeforeSwap", onBeforeSwap);
+  document.addEventListener("htmx:wsAfterMessage", restoreFocus);
 }
 
-function pressed({ target }) {
+function onClick({ target }) {
   const button = target.closest?.("#queue button");
   if (button) button.closest(".message").dataset.pressed = "";
 }
 
 // A frame replaces the whole queue, including the focused element.
-function remember({ target }) {
-  if (target.id === "queue" && target.contains(document.activeElement)) focused = document.activeElement.id;
+function onBeforeSwap({ target }) {
+  if (target.id === "queue" && target.contains(document.activeElement)) focusedId = document.activeElement.id;
 }
 
-function focusAgain() {
-  if (!focused) return;
-  const same = document.getElementById(focused);
-  focused = "";
-  if (same) same.focus({ preventScroll: true });
+function restoreFocus() {
+  if (!focusedId) return;
+  const element = document.getElementById(focusedId);
+  focusedId = "";
+  if (element) element.focus({ preventScroll: true });
   else focusUnlessTouch(text);
 }

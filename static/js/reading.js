@@ -1,21 +1,21 @@
 // A chat with read-only access.
 
-import { announceRuns } from "./announcer.js";
-import { watch } from "./connection.js";
-import { actOnMessages } from "./message_actions.js";
-import { offerExports } from "./export_menu.js";
-import { rate } from "./rating.js";
-import { start } from "./run.js";
-import { follow } from "./scroll.js";
-import { tend } from "./sessions.js";
-import { share } from "./sharing.js";
+import { startAnnouncer } from "./announcer.js";
+import { startConnection } from "./connection.js";
+import { startExportMenu } from "./export_menu.js";
+import { startMessageActions } from "./message_actions.js";
+import { startRatings } from "./rating.js";
+import { startRuns } from "./run.js";
+import { startScrolling } from "./scroll.js";
+import { startSessions } from "./sessions.js";
+import { startSharing } from "./sharing.js";
 
-start();
-announceRuns();
-watch();
-tend();
-rate();
-actOnMessages();
-follow();
-share();
-offerExports();
+startRuns();
+startAnnouncer();
+startConnection();
+startSessions();
+startRatings();
+startMessageActions();
+startScrolling();
+startSharing();
+startExportMenu();

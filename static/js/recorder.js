@@ -1,79 +1,74 @@
 // Records a voice message. It becomes an attached file; where recordings are transcribed, the
 // words are put into the composer, to be checked before they are sent.
 
+import { audioExtension, chooseAudioType } from "./audio_types.js";
 import { isComposing } from "./keys.js";
-import { add, refresh } from "./uploads.js";
+import { replaceRange } from "./text_fields.js";
+import { addFiles, updateChip } from "./uploads.js";
 
 const form = document.getElementById("ask");
-const place = form?.querySelector(".record");
-const told = place?.dataset ?? {};
-const panel = place?.querySelector(".recording");
-const TICK = 120;
-const BITS = 48_000;
-let active = null; // { recorder, stream, chunks, started, timer, meter }
+const recorderElement = form?.querySelector(".record");
+const texts = recorderElement?.dataset ?? {};
+const panel = recorderElement?.querySelector(".recording");
+const TICK_MS = 120;
+const BITS_PER_SECOND = 48_000;
+const twoDigits = (number) => String(number).padStart(2, "0");
+let active = null; // { recorder, stream, chunks, started, timer, level, isWanted, isEnding }
 
-export function offerRecording() {
-  if (!place) return;
-  const button = place.querySelector("[data-record]");
-  button.addEventListener("click", begin);
+export function startRecorder() {
+  if (!recorderElement) return;
+  const button = recorderElement.querySelector("[data-record]");
+  button.addEventListener("click", onRecord);
   button.disabled = false; // until then a click would be lost
-  place.querySelector("[data-done]").addEventListener("click", () => finish(true));
-  place.querySelector("[data-discard]").addEventListener("click", () => finish(false));
+  recorderElement.querySelector("[data-done]").addEventListener("click", () => endRecording(true));
+  recorderElement.querySelector("[data-discard]").addEventListener("click", () => endRecording(false));
   panel.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || isComposing(event)) return;
     event.preventDefault();
     event.stopPropagation();
-    finish(false);
+    endRecording(false);
   });
-  addEventListener("pagehide", () => active && finish(false));
+  addEventListener("pagehide", () => active && endRecording(false));
 }
 
-// Safari also claims WebM, but can't play what it records; so MP4 comes first there.
-export function chooseType(isSupported, agent) {
-  const isSafari = /^((?!chrome|chromium|android|crios|fxios).)*safari/i.test(agent);
-  const mp4 = ["audio/mp4", "audio/aac"];
-  const webm = ["audio/webm;codecs=opus", "audio/webm", "audio/ogg;codecs=opus"];
-  return (isSafari ? [...mp4, ...webm] : [...webm, ...mp4]).find(isSupported) ?? "";
-}
-
-async function begin() {
+async function onRecord() {
   if (active) return;
-  if (!window.isSecureContext) return notice(told.insecure);
-  if (!navigator.mediaDevices?.getUserMedia || !window.MediaRecorder) return notice(told.unsupported);
-  const type = chooseType((each) => MediaRecorder.isTypeSupported(each), navigator.userAgent);
+  if (!window.isSecureContext) return showNotice(texts.insecure);
+  if (!navigator.mediaDevices?.getUserMedia || !window.MediaRecorder) return showNotice(texts.unsupported);
+  const type = chooseAudioType((type) => MediaRecorder.isTypeSupported(type), navigator.userAgent);
   try {
     const stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true } });
-    record(stream, type);
+    startRecording(stream, type);
   } catch (error) {
-    notice(reason(error));
+    showNotice(errorText(error));
   }
 }
 
-function reason({ name }) {
-  if (name === "NotAllowedError" || name === "SecurityError") return told.denied;
-  if (name === "NotFoundError" || name === "OverconstrainedError") return told.missing;
-  return name === "NotReadableError" || name === "AbortError" ? told.busy : told.unsupported;
+function errorText({ name }) {
+  if (name === "NotAllowedError" || name === "SecurityError") return texts.denied;
+  if (name === "NotFoundError" || name === "OverconstrainedError") return texts.missing;
+  return name === "NotReadableError" || name === "AbortError" ? texts.busy : texts.unsupported;
 }
 
-function record(stream, type) {
-  const recorder = new MediaRecorder(stream, { ...(type && { mimeType: type }), audioBitsPerSecond: BITS });
-  active = { recorder, stream, chunks: [], started: performance.now(), isWanted: false, level: listen(stream) };
+function startRecording(stream, type) {
+  const recorder = new MediaRecorder(stream, { ...(type && { mimeType: type }), audioBitsPerSecond: BITS_PER_SECOND });
+  active = { recorder, stream, chunks: [], started: performance.now(), isWanted: false, level: createLevelMeter(stream) };
   recorder.addEventListener("dataavailable", ({ data }) => data.size && active?.chunks.push(data));
-  recorder.addEventListener("stop", stopped);
-  recorder.addEventListener("error", () => finish(false));
-  for (const track of stream.getTracks()) track.addEventListener("ended", () => finish(true));
+  recorder.addEventListener("stop", onStop);
+  recorder.addEventListener("error", () => endRecording(false));
+  for (const track of stream.getTracks()) track.addEventListener("ended", () => endRecording(true));
   recorder.start(1000);
-  active.timer = setInterval(tick, TICK);
+  active.timer = setInterval(updatePanel, TICK_MS);
   form.toggleAttribute("data-recording", true);
   panel.hidden = false;
-  notice("");
-  announce(told.started);
-  tick();
-  place.querySelector("[data-done]").focus();
+  showNotice("");
+  announce(texts.started);
+  updatePanel();
+  recorderElement.querySelector("[data-done]").focus();
 }
 
 // The loudest sample of the last moment, so that one sees whether the microphone hears.
-function listen(stream) {
+function createLevelMeter(stream) {
   try {
     const context = new AudioContext();
     const analyser = context.createAnalyser();
@@ -92,25 +87,25 @@ function listen(stream) {
   }
 }
 
-function tick() {
+function updatePanel() {
   const seconds = Math.floor((performance.now() - active.started) / 1000);
-  place.querySelector("[data-time]").textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  place.querySelector("[data-level]").value = active.level.read();
-  if (seconds < Number(told.limit)) return;
-  finish(true);
-  notice(told.full);
+  recorderElement.querySelector("[data-time]").textContent = `${Math.floor(seconds / 60)}:${twoDigits(seconds % 60)}`;
+  recorderElement.querySelector("[data-level]").value = active.level.read();
+  if (seconds < Number(texts.limit)) return;
+  endRecording(true);
+  showNotice(texts.full);
 }
 
-function finish(isWanted) {
+function endRecording(isWanted) {
   if (!active || active.isEnding) return;
   active.isEnding = true;
   active.isWanted = isWanted;
   clearInterval(active.timer);
-  if (active.recorder.state === "inactive") stopped();
+  if (active.recorder.state === "inactive") onStop();
   else active.recorder.stop();
 }
 
-function stopped() {
+function onStop() {
   const { recorder, stream, chunks, isWanted, isEnding, level } = active;
   for (const track of stream.getTracks()) track.stop();
   level.close();
@@ -119,47 +114,37 @@ function stopped() {
   form.toggleAttribute("data-recording", false);
   panel.hidden = true;
   document.getElementById("text").focus({ preventScroll: true });
-  if (!(isWanted || !isEnding) || !chunks.length) return announce(told.cancelled);
+  if (!(isWanted || !isEnding) || !chunks.length) return announce(texts.cancelled);
   const type = (recorder.mimeType || chunks[0].type).split(";")[0];
-  const file = new File(chunks, fileName(type), { type });
-  add([file], { whenRead: told.transcribes === undefined ? null : insert });
-}
-
-function fileName(type) {
   const now = new Date();
-  const two = (number) => String(number).padStart(2, "0");
-  const time = `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())} ${two(now.getHours())}.${two(now.getMinutes())}.${two(now.getSeconds())}`;
-  const ending = { "audio/mp4": "m4a", "audio/webm": "webm", "audio/ogg": "ogg", "audio/aac": "aac" }[type] ?? "webm";
-  return `${told.name} ${time}.${ending}`;
+  const date = [now.getFullYear(), ...[now.getMonth() + 1, now.getDate()].map(twoDigits)].join("-");
+  const time = [now.getHours(), now.getMinutes(), now.getSeconds()].map(twoDigits).join(".");
+  const file = new File(chunks, `${texts.name} ${date} ${time}.${audioExtension(type)}`, { type });
+  addFiles([file], { whenRead: texts.transcribes === undefined ? null : insertTranscript });
 }
 
-async function insert(chip) {
+async function insertTranscript(chip) {
   if (chip.state !== "ready") return;
   const headers = { "X-CSRFToken": form.elements.csrfmiddlewaretoken.value };
   const url = `${form.querySelector(".attach").dataset.uploads}${chip.id}/dictate/`;
-  const answer = await fetch(url, { method: "POST", headers }).catch(() => null);
-  if (!answer?.ok) return;
-  const { text, file } = await answer.json();
-  refresh(chip, file);
-  write(text);
-  announce(told.inserted);
-}
-
-function write(text) {
+  const response = await fetch(url, { method: "POST", headers }).catch(() => null);
+  if (!response?.ok) return;
+  const { text, file } = await response.json();
+  updateChip(chip, file);
   const field = document.getElementById("text");
   const before = field.value.slice(0, field.selectionStart);
-  const gap = before && !/\s$/.test(before) ? " " : "";
-  field.setRangeText(gap + text, field.selectionStart, field.selectionEnd, "end");
-  field.dispatchEvent(new Event("input", { bubbles: true }));
+  const space = before && !/\s$/.test(before) ? " " : "";
+  replaceRange(field, space + text, field.selectionStart, field.selectionEnd);
   field.focus({ preventScroll: true });
+  announce(texts.inserted);
 }
 
-function notice(words) {
-  const line = document.getElementById("notice");
-  line.textContent = words;
-  line.dataset.level = words ? "problem" : "";
+function showNotice(message) {
+  const element = document.getElementById("notice");
+  element.textContent = message;
+  element.dataset.level = message ? "problem" : "";
 }
 
-function announce(words) {
-  document.getElementById("announcer").textContent = words;
+function announce(message) {
+  document.getElementById("announcer").textContent = message;
 }

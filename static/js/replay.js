@@ -1,313 +1,304 @@
 // Replays a run: the frames of a page, on the run's own clock.
 
-import { isComposing } from "./keys.js";
-import { keepOpen, openSteps, words } from "./run.js";
+import { hasModifier, isComposing } from "./keys.js";
+import { formatDuration, keepOpen, openSteps } from "./run.js";
 
-const LONG = 1000; // a longer wait is skipped…
-const BRIDGE = 600; // …within this time
-const KEEP_EVERY = 50;
-const MOST_KEPT = 60;
-const NEAR = 96;
-const TOLD = ["failed", "waiting", "stopped", "resumed", "away"]; // announced while playing
+const LONG_WAIT_MS = 1000; // a longer wait is skipped…
+const BRIDGE_MS = 600; // …within this time
+const SAVE_EVERY = 50;
+const MAX_SAVED = 60;
+const END_MARGIN = 96;
+const ANNOUNCED_KINDS = ["failed", "waiting", "stopped", "resumed", "away"]; // announced while playing
 
 const byId = (id) => document.getElementById(id);
-const reel = JSON.parse(byId("reel").textContent);
-const [stage, player, scrubber] = ["stage", "player", "scrubber"].map(byId);
-const [clock, now, stepLink, announcer] = ["clock", "now", "step", "announcer"].map(byId);
-const [banner, links] = [byId("away"), [...document.querySelectorAll("#moments a")]];
-const page = document.scrollingElement;
-const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+const recording = JSON.parse(byId("reel").textContent);
+const stage = byId("stage");
+const player = byId("player");
+const scrubber = byId("scrubber");
+const clock = byId("clock");
+const nowElement = byId("now");
+const stepLink = byId("step");
+const announcer = byId("announcer");
+const banner = byId("away");
+const links = [...document.querySelectorAll("#moments a")];
+const scroller = document.scrollingElement;
+const prefersStill = matchMedia("(prefers-reduced-motion: reduce)");
 
 const scenes = new Map();
-const kept = new Map(); // rendered states, to return to
-let seq = reel.at;
-let ms = Number(scrubber.value);
-let scene = null;
-let wish = 0;
-let then = 0;
-let api;
+const savedStates = new Map(); // rendered states, to return to
+let currentSeq = recording.at;
+let currentMs = Number(scrubber.value);
+let currentScene = null;
+let seekCount = 0;
+let lastFrameTime = 0;
+let htmxApi;
 
-htmx.defineExtension("replay", { init: (internal) => (api = internal) });
+htmx.defineExtension("replay", { init: (internal) => (htmxApi = internal) });
 document.addEventListener("htmx:oobBeforeSwap", keepOpen);
-document.addEventListener("keydown", pressed);
-document.addEventListener("click", followed);
-document.addEventListener("click", release);
+document.addEventListener("keydown", onKeydown);
+document.addEventListener("click", onLinkClick);
+document.addEventListener("click", onControlClick);
 document.addEventListener("change", ({ target }) => {
   if (target.name === "density") openSteps(stage, target.value === "everything");
 });
-byId("play").addEventListener("click", toggle);
-scrubber.addEventListener("input", () => wind(Number(scrubber.value)));
+byId("play").addEventListener("click", togglePlay);
+scrubber.addEventListener("input", () => seekToTime(Number(scrubber.value)));
 addEventListener("popstate", () => {
-  const asked = new URLSearchParams(location.search);
-  seek(Number(asked.get("at")), asked.has("ms") ? Number(asked.get("ms")) : null);
+  const query = new URLSearchParams(location.search);
+  seek(Number(query.get("at")), query.has("ms") ? Number(query.get("ms")) : null);
 });
 if (document.documentElement.dataset.density === "everything") openSteps(stage, true);
-byId("whole").textContent = words(reel.duration / 1000);
-stamp(stage, ms);
-draw();
+byId("whole").textContent = formatDuration(recording.duration / 1000);
+stampClocks(stage, currentMs);
+updateControls();
 
 // Scenes: parts of the run, each with its initial state.
 
-function load(after) {
-  if (!scenes.has(after)) {
-    const coming = fetch(`${reel.scenes}?after=${after}`).then((answer) => {
-      if (!answer.ok) throw new Error(`The server returned HTTP ${answer.status}.`);
-      return answer.json();
+function loadScene(afterSeq) {
+  if (!scenes.has(afterSeq)) {
+    const request = fetch(`${recording.scenes}?after=${afterSeq}`).then((response) => {
+      if (!response.ok) throw new Error(`The server returned HTTP ${response.status}.`);
+      return response.json();
     });
-    coming.catch(() => scenes.delete(after));
-    scenes.set(after, coming);
+    request.catch(() => scenes.delete(afterSeq));
+    scenes.set(afterSeq, request);
   }
-  return scenes.get(after);
+  return scenes.get(afterSeq);
 }
 
-async function holding(target) {
-  let found = await load(Math.floor(Math.max(target - 1, 0) / reel.part) * reel.part);
-  while (found.until < target) found = await load(found.until);
-  return found;
-}
-
-async function at(moment) {
-  const begun = reel.starts.findLastIndex((start) => start <= moment);
-  let found = await load(begun * reel.part);
+async function seqAt(targetMs) {
+  const sceneIndex = recording.starts.findLastIndex((start) => start <= targetMs);
+  let scene = await loadScene(sceneIndex * recording.part);
   for (;;) {
-    const later = found.frames.find(([, when]) => when > moment);
-    if (later) return later[0] - 1;
-    if (found.until >= reel.last) return reel.last;
-    found = await load(found.until);
+    const laterFrame = scene.frames.find(([, frameMs]) => frameMs > targetMs);
+    if (laterFrame) return laterFrame[0] - 1;
+    if (scene.until >= recording.last) return recording.last;
+    scene = await loadScene(scene.until);
   }
 }
 
 // Seeks to a moment: from here, or from the nearest saved state.
 
-async function seek(target, exactly = null) {
-  const mine = ++wish;
+async function seek(target, exactMs = null) {
+  const ownSeek = ++seekCount;
+  const targetSeq = Math.min(Math.max(target, 0), recording.last);
   try {
-    const found = await holding(Math.min(Math.max(target, 0), reel.last));
-    if (mine === wish) go(found, Math.min(Math.max(target, 0), reel.last), exactly);
+    let scene = await loadScene(Math.floor(Math.max(targetSeq - 1, 0) / recording.part) * recording.part);
+    while (scene.until < targetSeq) scene = await loadScene(scene.until);
+    if (ownSeek === seekCount) goToSeq(scene, targetSeq, exactMs);
   } catch {
-    lost();
+    showLoadFailure();
   }
 }
 
-async function wind(moment) {
-  const mine = ++wish;
-  ms = moment;
+async function seekToTime(targetMs) {
+  const ownSeek = ++seekCount;
+  currentMs = targetMs;
   try {
-    const target = await at(moment);
-    if (mine === wish) await seek(target, moment);
+    const target = await seqAt(targetMs);
+    if (ownSeek === seekCount) await seek(target, targetMs);
   } catch {
-    lost();
+    showLoadFailure();
   }
 }
 
-function go(found, target, exactly) {
-  const open = [...stage.querySelectorAll(".step > details[open]")].map(named);
-  scene = found;
-  if (target < seq || seq < found.after) redraw(target);
-  while (seq < target) put(found.frames[seq - found.after]);
-  for (const id of open) byId(id)?.querySelector("details").toggleAttribute("open", true);
-  ms = exactly ?? time(seq);
-  draw();
-  if (!player.dataset.playing) settle();
+function goToSeq(scene, target, exactMs) {
+  const openIds = [...stage.querySelectorAll(".step > details[open]")].map((details) => details.parentElement.id);
+  currentScene = scene;
+  if (target < currentSeq || currentSeq < scene.after) restoreState(target);
+  while (currentSeq < target) applyFrame(scene.frames[currentSeq - scene.after]);
+  for (const id of openIds) byId(id)?.querySelector("details").toggleAttribute("open", true);
+  currentMs = exactMs ?? timeOf(currentSeq);
+  updateControls();
+  if (!player.dataset.playing) showSettledPosition();
 }
 
-function redraw(target) {
-  const near = Math.max(...[...kept.keys()].filter((k) => k <= target && k >= scene.after), -1);
-  const from = near < 0 ? wholeScene() : kept.get(near).cloneNode(true);
-  stage.replaceChildren(from);
+function restoreState(target) {
+  const usable = [...savedStates.keys()].filter((seq) => seq <= target && seq >= currentScene.after);
+  if (usable.length) {
+    currentSeq = Math.max(...usable);
+    stage.replaceChildren(savedStates.get(currentSeq).cloneNode(true));
+  } else {
+    currentSeq = currentScene.after;
+    const fragment = htmxApi.makeFragment(currentScene.whole);
+    stampClocks(fragment, currentScene.ms);
+    stage.replaceChildren(fragment.firstElementChild);
+  }
   openSteps(stage, document.documentElement.dataset.density === "everything");
-  seq = near < 0 ? scene.after : near;
 }
-
-function wholeScene() {
-  const fragment = api.makeFragment(scene.whole);
-  stamp(fragment, scene.ms);
-  return fragment.firstElementChild;
-}
-
-const named = (details) => details.parentElement.id;
 
 // Applies a frame as a live page's socket does.
-function put([number, when, html]) {
-  const follows = page.scrollHeight - page.scrollTop - page.clientHeight < NEAR;
-  const settled = api.makeSettleInfo(stage);
-  const fragment = api.makeFragment(html);
-  stamp(fragment, when);
+function applyFrame([number, frameMs, html]) {
+  const follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < END_MARGIN;
+  const settleInfo = htmxApi.makeSettleInfo(stage);
+  const fragment = htmxApi.makeFragment(html);
+  stampClocks(fragment, frameMs);
   for (const child of [...fragment.children]) {
-    api.oobSwap(child.getAttribute("hx-swap-oob") || "true", child, settled);
+    htmxApi.oobSwap(child.getAttribute("hx-swap-oob") || "true", child, settleInfo);
   }
-  api.settleImmediately(settled.tasks);
-  seq = number;
-  if (seq % KEEP_EVERY === 0) keep();
-  if (follows && player.dataset.playing) page.scrollTo({ top: page.scrollHeight, behavior: "instant" });
-}
-
-function keep() {
-  if (kept.has(seq)) return;
-  if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value);
-  kept.set(seq, stage.firstElementChild.cloneNode(true));
+  htmxApi.settleImmediately(settleInfo.tasks);
+  currentSeq = number;
+  if (currentSeq % SAVE_EVERY === 0 && !savedStates.has(currentSeq)) {
+    if (savedStates.size >= MAX_SAVED) savedStates.delete(savedStates.keys().next().value);
+    savedStates.set(currentSeq, stage.firstElementChild.cloneNode(true));
+  }
+  if (follows && player.dataset.playing) scroller.scrollTo({ top: scroller.scrollHeight, behavior: "instant" });
 }
 
 // Marks when a ticking clock started, on the run's clock: a moment may be rendered from a later
 // one.
-function stamp(within, when) {
+function stampClocks(within, startMs) {
   for (const ticking of within.querySelectorAll("[data-elapsed-ms]")) {
-    ticking.dataset.began ??= when - Number(ticking.dataset.elapsedMs);
+    ticking.dataset.began ??= startMs - Number(ticking.dataset.elapsedMs);
   }
 }
 
-const time = (number) =>
-  number > scene.after ? scene.frames[number - scene.after - 1][1] : scene.ms;
+const timeOf = (number) =>
+  number > currentScene.after ? currentScene.frames[number - currentScene.after - 1][1] : currentScene.ms;
 
 // Playing
 
-async function toggle() {
+async function togglePlay() {
   if (player.dataset.playing) return pause();
   player.dataset.playing = "true";
-  if (seq >= reel.last) await seek(0);
-  else if (!scene || seq < scene.after || seq > scene.until) await seek(seq, ms);
-  then = performance.now();
-  requestAnimationFrame(beat);
+  if (currentSeq >= recording.last) await seek(0);
+  else if (!currentScene || currentSeq < currentScene.after || currentSeq > currentScene.until) await seek(currentSeq, currentMs);
+  lastFrameTime = performance.now();
+  requestAnimationFrame(onAnimationFrame);
 }
 
 function pause() {
   delete player.dataset.playing;
-  settle();
+  showSettledPosition();
 }
 
-async function beat(moment) {
+async function onAnimationFrame(moment) {
   if (!player.dataset.playing) return;
   const speed = Number(player.querySelector("[name=speed]:checked").value);
-  const [before, told] = [seq, reached()];
+  const previousSeq = currentSeq;
+  const previous = currentMark();
   try {
-    await pass(Math.min(Math.max(moment - then, 0), 250) * speed);
+    await advance(Math.min(Math.max(moment - lastFrameTime, 0), 250) * speed);
   } catch {
-    return lost();
+    return showLoadFailure();
   }
-  then = moment;
-  if (seq !== before || reached() !== told || !isStill.matches) draw();
-  if (reached() !== told) tell();
-  if (seq >= reel.last) return pause();
-  requestAnimationFrame(beat);
+  lastFrameTime = moment;
+  if (currentSeq !== previousSeq || currentMark() !== previous || !prefersStill.matches) updateControls();
+  if (currentMark() !== previous && ANNOUNCED_KINDS.includes(nowElement.dataset.kind)) announcer.textContent = nowElement.textContent;
+  if (currentSeq >= recording.last) return pause();
+  requestAnimationFrame(onAnimationFrame);
 }
 
-async function pass(left) {
-  const mine = wish;
-  while (left > 0 && seq < reel.last) {
-    if (seq >= scene.until) scene = await load(scene.until);
-    if (mine !== wish) return; // sought elsewhere meanwhile
-    const next = scene.frames[seq - scene.after];
-    const gap = next[1] - time(seq);
-    const rate = byId("skip").checked && gap > LONG ? gap / BRIDGE : 1;
-    const needed = Math.max(0, next[1] - ms) / rate;
-    ms += Math.min(left, needed) * rate;
-    if (left < needed) return;
-    left -= needed;
-    ms = Math.max(ms, next[1]);
-    put(next);
+async function advance(remainingMs) {
+  const ownSeek = seekCount;
+  while (remainingMs > 0 && currentSeq < recording.last) {
+    if (currentSeq >= currentScene.until) currentScene = await loadScene(currentScene.until);
+    if (ownSeek !== seekCount) return; // sought elsewhere meanwhile
+    const frame = currentScene.frames[currentSeq - currentScene.after];
+    const gapMs = frame[1] - timeOf(currentSeq);
+    const factor = byId("skip").checked && gapMs > LONG_WAIT_MS ? gapMs / BRIDGE_MS : 1;
+    const neededMs = Math.max(0, frame[1] - currentMs) / factor;
+    currentMs += Math.min(remainingMs, neededMs) * factor;
+    if (remainingMs < neededMs) return;
+    remainingMs -= neededMs;
+    currentMs = Math.max(currentMs, frame[1]);
+    applyFrame(frame);
   }
-  if (scene.until < reel.last && seq > scene.until - reel.part / 2) load(scene.until);
+  if (currentScene.until < recording.last && currentSeq > currentScene.until - recording.part / 2) loadScene(currentScene.until);
 }
 
 // Controls
 
-function draw() {
-  const mark = reached();
-  const text = words(ms / 1000);
-  scrubber.value = ms;
-  if (clock.textContent !== text) clock.textContent = text;
+function updateControls() {
+  const mark = currentMark();
+  const timeText = formatDuration(currentMs / 1000);
+  scrubber.value = currentMs;
+  if (clock.textContent !== timeText) clock.textContent = timeText;
   for (const ticking of stage.querySelectorAll("[data-elapsed-ms]")) {
-    const elapsed = words(Math.max(0, ms - Number(ticking.dataset.began)) / 1000);
+    const elapsed = formatDuration(Math.max(0, currentMs - Number(ticking.dataset.began)) / 1000);
     if (ticking.textContent !== elapsed) ticking.textContent = elapsed;
   }
-  say(mark?.words ?? now.dataset.asked, mark);
-  sayAway(reel.disconnections.filter(({ start, end }) => start <= ms && (end === null || ms < end)));
-}
-
-// What the user's page showed while it was disconnected.
-function sayAway(away) {
-  const state = away.some((one) => one.is_lost) ? "lost" : "closed";
-  banner.hidden = !away.length;
+  showPosition(mark?.words ?? nowElement.dataset.asked, mark);
+  // What the user's page showed while it was disconnected.
+  const disconnections = recording.disconnections.filter(({ start, end }) => start <= currentMs && (end === null || currentMs < end));
+  const state = disconnections.some((disconnection) => disconnection.is_lost) ? "lost" : "closed";
+  banner.hidden = !disconnections.length;
   for (const message of banner.children) message.hidden = message.dataset.when !== state;
 }
 
-function say(text, mark) {
+function showPosition(text, mark) {
   scrubber.setAttribute("aria-valuetext", `${clock.textContent}, ${text}`);
-  const at = String(reel.marks.indexOf(mark));
-  if (now.textContent === text && now.dataset.at === at) return;
-  now.textContent = text;
-  now.dataset.kind = mark?.kind ?? "";
-  now.dataset.at = at;
+  const markIndex = String(recording.marks.indexOf(mark));
+  if (nowElement.textContent === text && nowElement.dataset.at === markIndex) return;
+  nowElement.textContent = text;
+  nowElement.dataset.kind = mark?.kind ?? "";
+  nowElement.dataset.at = markIndex;
   stepLink.hidden = !mark?.step;
-  stepLink.href = `${reel.trace}#step-${mark?.step}`;
+  stepLink.href = `${recording.trace}#step-${mark?.step}`;
   stepLink.firstElementChild.textContent = mark?.step;
   for (const [number, link] of links.entries()) {
-    link.ariaCurrent = String(number) === at ? "true" : null;
+    link.ariaCurrent = String(number) === markIndex ? "true" : null;
   }
 }
 
 // Announces the position when it stops, and otherwise only what matters.
-function settle() {
-  clock.href = address({ seq, ms: Math.round(ms), is_between: scene && ms > time(seq) });
-  byId("before").href = address(previous());
-  byId("next").href = address(following());
+function showSettledPosition() {
+  clock.href = markUrl({ seq: currentSeq, ms: Math.round(currentMs), is_between: currentScene && currentMs > timeOf(currentSeq) });
+  byId("before").href = markUrl(previousMark());
+  byId("next").href = markUrl(nextMark());
   history.replaceState(null, "", clock.href);
-  announcer.textContent = `${clock.textContent}, ${now.textContent}`;
+  announcer.textContent = `${clock.textContent}, ${nowElement.textContent}`;
 }
 
-function tell() {
-  if (TOLD.includes(now.dataset.kind)) announcer.textContent = now.textContent;
-}
-
-function lost() {
+function showLoadFailure() {
   pause();
-  now.textContent = announcer.textContent = now.dataset.lost;
+  nowElement.textContent = announcer.textContent = nowElement.dataset.lost;
 }
 
 // Targets
 
-const previous = () => reel.marks.findLast((mark) => ahead(mark) < 0) ?? { seq: 0 };
-const following = () => reel.marks.find((mark) => ahead(mark) > 0) ?? { seq: reel.last };
-const visit = (mark) => seek(mark.seq, mark.is_between ? mark.ms : null);
-const address = (mark) => `?at=${mark.seq}${mark.is_between ? `&ms=${mark.ms}` : ""}`;
+const previousMark = () => recording.marks.findLast((mark) => compareToPosition(mark) < 0) ?? { seq: 0 };
+const nextMark = () => recording.marks.find((mark) => compareToPosition(mark) > 0) ?? { seq: recording.last };
+const seekToMark = (mark) => seek(mark.seq, mark.is_between ? mark.ms : null);
+const markUrl = (mark) => `?at=${mark.seq}${mark.is_between ? `&ms=${mark.ms}` : ""}`;
 
-function reached() {
-  return reel.marks.findLast((mark) => ahead(mark) <= 0);
+function currentMark() {
+  return recording.marks.findLast((mark) => compareToPosition(mark) <= 0);
 }
 
 // Positive if it is still to come.
-function ahead(mark) {
-  return mark.seq - seq || mark.ms - ms;
+function compareToPosition(mark) {
+  return mark.seq - currentSeq || mark.ms - currentMs;
 }
 
-function pressed(event) {
-  if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
-  const is = (kinds) => event.target.closest(kinds);
-  if (is("input:not([type=range]), textarea, select")) return;
-  if (event.key === " " && is("button, a, summary")) return;
-  const moves = {
-    " ": toggle,
-    ArrowLeft: () => event.shiftKey ? seek(seq - 1) : visit(previous()),
-    ArrowRight: () => event.shiftKey ? seek(seq + 1) : visit(following()),
+function onKeydown(event) {
+  if (isComposing(event) || hasModifier(event)) return;
+  const isWithin = (selector) => event.target.closest(selector);
+  if (isWithin("input:not([type=range]), textarea, select")) return;
+  if (event.key === " " && isWithin("button, a, summary")) return;
+  const actions = {
+    " ": togglePlay,
+    ArrowLeft: () => event.shiftKey ? seek(currentSeq - 1) : seekToMark(previousMark()),
+    ArrowRight: () => event.shiftKey ? seek(currentSeq + 1) : seekToMark(nextMark()),
     Home: () => seek(0),
-    End: () => seek(reel.last),
+    End: () => seek(recording.last),
   };
-  if (!(event.key in moves)) return;
+  if (!(event.key in actions)) return;
   event.preventDefault();
   if (event.key !== " ") delete player.dataset.playing;
-  moves[event.key]();
+  actions[event.key]();
 }
 
 // A control chosen with the mouse releases the keys; with the keyboard, it needs them.
-function release({ target }) {
+function onControlClick({ target }) {
   if (target.matches("input:not([type=range], :focus-visible)")) target.blur();
 }
 
-function followed(event) {
+function onLinkClick(event) {
   const link = event.target.closest?.("#before, #next, #moments a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   delete player.dataset.playing;
-  const places = { before: previous, next: following };
-  visit(places[link.id]?.() ?? reel.marks[links.indexOf(link)]);
+  const targets = { before: previousMark, next: nextMark };
+  seekToMark(targets[link.id]?.() ?? recording.marks[links.indexOf(link)]);
 }

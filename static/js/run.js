@@ -1,35 +1,36 @@
 // What a run needs on any page: clocks, open rows, copy buttons.
 
-import { mark, start as decide } from "./decisions.js";
-import { showEvidence } from "./evidence.js";
+import { copyText } from "./clipboard.js";
+import { markChanged, startDecisions } from "./decisions.js";
+import { startEvidence } from "./evidence.js";
 import { keepPlan } from "./plans.js";
-import { playRecordings } from "./player.js";
-import { enhanceProse } from "./prose.js";
+import { startPlayer } from "./player.js";
+import { startProse } from "./prose.js";
 
 const root = document.documentElement;
-const seen = new WeakMap();
+const startTimes = new WeakMap();
 const runs = document.getElementsByClassName("run"); // the browser keeps this list until the page changes
-const SHOWN = ".run pre:not(.prose pre.code), .payload";
+const COPYABLE = ".run pre:not(.prose pre.code), .payload";
 
-export function start() {
-  decide();
-  setInterval(tick, 100);
+export function startRuns() {
+  startDecisions();
+  setInterval(updateClocks, 100);
   document.addEventListener("htmx:oobBeforeSwap", keepOpen);
-  document.addEventListener("htmx:oobAfterSwap", countWaiting);
+  document.addEventListener("htmx:oobAfterSwap", onOobAfterSwap);
   document.addEventListener("htmx:load", ({ target }) => addCopyButtons(target));
-  document.addEventListener("click", copy);
+  document.addEventListener("click", onCopyClick);
   document.addEventListener("change", ({ target }) => {
     if (target.name === "density") openSteps(document, target.value === "everything");
   });
   addCopyButtons(document);
-  enhanceProse();
-  showEvidence();
-  playRecordings();
+  startProse();
+  startEvidence();
+  startPlayer();
   if (root.dataset.density === "everything") openSteps(document, true);
 }
 
-export function openSteps(within, open) {
-  for (const details of within.querySelectorAll(".step > details")) details.open = open;
+export function openSteps(within, isOpen) {
+  for (const details of within.querySelectorAll(".step > details")) details.open = isOpen;
 }
 
 // A frame has the server's row; only the page knows whether it is open.
@@ -38,11 +39,11 @@ export function keepOpen({ detail: { fragment } }) {
     const old = document.querySelector(`#${CSS.escape(details.parentElement.id)} > details`);
     details.open = old ? old.open : root.dataset.density === "everything";
   }
-  for (const part of fragment.querySelectorAll(".approval, .comments")) keepTyped(part);
+  for (const part of fragment.querySelectorAll(".approval, .comments")) restoreTyped(part);
 }
 
 // A comment or decision being typed is never overwritten.
-function keepTyped(part) {
+function restoreTyped(part) {
   const old = document.getElementById(part.id);
   if (part.matches(".for-plan")) keepPlan(part);
   // The server's answer to what was typed has it already.
@@ -55,7 +56,7 @@ function keepTyped(part) {
     if (!same) continue;
     if (isChoice) same.checked = field.checked;
     else same.value = field.value;
-    mark(same);
+    markChanged(same);
   }
   const change = part.querySelector(".change:not(.plan-edit)");
   if (change) change.open = old?.querySelector(".change")?.open ?? false;
@@ -63,35 +64,35 @@ function keepTyped(part) {
 
 // A run sent as a whole has ended, waits or was resumed, so the link updates its count; so does
 // the step of a tool that asks.
-function countWaiting({ detail: { target } }) {
+function onOobAfterSwap({ detail: { target } }) {
   if (target.matches(".run") || target.querySelector?.(".elicitation")) htmx.trigger(document.body, "approvals");
 }
 
-function tick() {
+function updateClocks() {
   const now = performance.now();
   for (const run of runs) {
     if (run.hasAttribute("data-status") && !run.hasAttribute("data-live")) continue; // a long chat has thousands of elements
     for (const clock of run.querySelectorAll("[data-elapsed-ms]")) {
-      if (!seen.has(clock)) seen.set(clock, now - Number(clock.dataset.elapsedMs));
-      const text = words((now - seen.get(clock)) / 1000);
+      if (!startTimes.has(clock)) startTimes.set(clock, now - Number(clock.dataset.elapsedMs));
+      const text = formatDuration((now - startTimes.get(clock)) / 1000);
       if (clock.textContent !== text) clock.textContent = text;
     }
   }
 }
 
-export function words(seconds) {
-  const { seconds: short, minutes: long } = document.body.dataset;
-  if (seconds < 59.95) return short.replace("{}", seconds.toFixed(1));
-  const whole = Math.round(seconds);
-  return long
-    .replace("{}", Math.floor(whole / 60))
-    .replace("{}", String(whole % 60).padStart(2, "0"));
+export function formatDuration(seconds) {
+  const { seconds: secondsTemplate, minutes: minutesTemplate } = document.body.dataset;
+  if (seconds < 59.95) return secondsTemplate.replace("{}", seconds.toFixed(1));
+  const wholeSeconds = Math.round(seconds);
+  return minutesTemplate
+    .replace("{}", Math.floor(wholeSeconds / 60))
+    .replace("{}", String(wholeSeconds % 60).padStart(2, "0"));
 }
 
 function addCopyButtons(within) {
-  const blocks = within.matches?.("pre") ? [within] : within.querySelectorAll(SHOWN);
+  const blocks = within.matches?.("pre") ? [within] : within.querySelectorAll(COPYABLE);
   for (const block of blocks) {
-    if (!block.matches(SHOWN) || block.querySelector(".copy-code")) continue;
+    if (!block.matches(COPYABLE) || block.querySelector(".copy-code")) continue;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy-code icon-button";
@@ -101,10 +102,10 @@ function addCopyButtons(within) {
   }
 }
 
-async function copy({ target }) {
+async function onCopyClick({ target }) {
   const button = target.closest?.("[data-copy], [data-copy-from], .copy-code");
   if (!button) return;
-  await write(await wanted(button));
+  await copyText(await textToCopy(button));
   button.dataset.copied = "";
   button.querySelector("use").setAttribute("href", "#i-done");
   setTimeout(() => {
@@ -114,26 +115,21 @@ async function copy({ target }) {
 }
 
 // Truncated text is copied in full.
-async function wanted(button) {
-  const { copy, copyFrom } = button.dataset;
-  if (copyFrom) return whole(copyFrom);
-  if (copy) return document.getElementById(copy).content.textContent;
+async function textToCopy(button) {
+  const { copy: templateId, copyFrom } = button.dataset;
+  if (copyFrom) return fetchText(copyFrom);
+  if (templateId) return document.getElementById(templateId).content.textContent;
   return (button.parentElement.querySelector("code") ?? button.parentElement).textContent;
 }
 
-export async function whole(address) {
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`${address}: HTTP ${answer.status}`);
-  return answer.text();
+// The text of a message; a long one is on the page in part.
+export async function questionText(question) {
+  const link = question.querySelector("[data-whole]");
+  return link ? fetchText(link.href) : question.querySelector("p").textContent;
 }
 
-// Plain http from another machine has no clipboard API.
-export async function write(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  document.execCommand("copy");
-  area.remove();
+export async function fetchText(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: HTTP ${response.status}`);
+  return response.text();
 }

@@ -1,31 +1,28 @@
 // Requests that change the list of chats; the response is the list as it is now.
 
-export const list = () => document.getElementById("sessions");
-export const search = document.getElementById("session-search");
+export const sessionList = () => document.getElementById("sessions");
+export const searchField = document.getElementById("session-search");
 export const urls = document.getElementById("session-urls").dataset;
 
 export function post(url, values = {}) {
-  return request("POST", url, { q: search.value, view: view(), ...values });
+  const view = sessionList().hasAttribute("data-archive") ? "archived" : "";
+  return request("POST", url, { q: searchField.value, view, ...values });
 }
 
-export function act(action, ids, values = {}) {
+export function actOnSessions(action, ids, values = {}) {
   const url = action === "delete" ? urls.delete : urls.act;
   return post(url, { action, ids: ids.join(","), ...values });
 }
 
 // A list to look at: "archived", or all chats.
-export function show(name) {
-  search.value = "";
+export function showList(name) {
+  searchField.value = "";
   return request("GET", urls.list, { view: name });
 }
 
 // Resolves to whether the server answered; if it didn't, the page says so.
 function request(method, url, values) {
   const source = document.getElementById("session-list");
-  const answer = htmx.ajax(method, url, { source, target: "#sessions", swap: "outerHTML", values });
-  return answer.then(() => true, () => false);
-}
-
-function view() {
-  return list().hasAttribute("data-archive") ? "archived" : "";
+  const response = htmx.ajax(method, url, { source, target: "#sessions", swap: "outerHTML", values });
+  return response.then(() => true, () => false);
 }

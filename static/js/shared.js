@@ -1,7 +1,7 @@
 // A shared run: nothing changes on it, but its answer can be explored.
 
-import { showEvidence } from "./evidence.js";
-import { enhanceProse } from "./prose.js";
+import { startEvidence } from "./evidence.js";
+import { startProse } from "./prose.js";
 
-enhanceProse();
-showEvidence();
+startProse();
+startEvidence();

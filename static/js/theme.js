@@ -5,41 +5,34 @@
   const choices = { theme: "auto", density: "steps" };
 
   root.dataset.js = "";
-  tellZone();
-  for (const name of Object.keys(choices)) root.dataset[name] = kept(name);
-  document.addEventListener("DOMContentLoaded", check);
-  addEventListener("pageshow", check);
+  // The server shows times in this zone until the user chooses another one.
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  if (timeZone) document.cookie = `ashiato_zone=${timeZone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+  for (const name of Object.keys(choices)) root.dataset[name] = savedChoice(name);
+  document.addEventListener("DOMContentLoaded", updateInputs);
+  addEventListener("pageshow", updateInputs);
   document.addEventListener("change", ({ target }) => {
-    if (target.name in choices) keep(target.name, target.value);
+    if (!(target.name in choices)) return;
+    root.dataset[target.name] = target.value;
+    try {
+      localStorage.setItem(`ashiato-${target.name}`, target.value);
+    } catch {
+      // Storage is disabled or full: the choice lasts as long as the page.
+    }
   });
 
-  // The server shows times in this zone until the user chooses another one.
-  function tellZone() {
-    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const secure = location.protocol === "https:" ? "; Secure" : "";
-    if (zone) document.cookie = `ashiato_zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
-  }
-
-  function kept(name) {
+  function savedChoice(name) {
     try {
       // The console used to have a theme of its own, under Django's name.
-      const before = name === "theme" ? localStorage.getItem("theme") : "";
-      return localStorage.getItem(`ashiato-${name}`) || before || choices[name];
+      const djangoTheme = name === "theme" ? localStorage.getItem("theme") : "";
+      return localStorage.getItem(`ashiato-${name}`) || djangoTheme || choices[name];
     } catch {
       return choices[name]; // storage is disabled
     }
   }
 
-  function keep(name, value) {
-    root.dataset[name] = value;
-    try {
-      localStorage.setItem(`ashiato-${name}`, value);
-    } catch {
-      // Storage is disabled or full: the choice lasts as long as the page.
-    }
-  }
-
-  function check() {
+  function updateInputs() {
     for (const name of Object.keys(choices)) {
       for (const input of document.querySelectorAll(`input[name="${name}"]`)) {
         input.checked = input.value === root.dataset[name];

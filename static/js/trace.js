@@ -1,194 +1,185 @@
-import { watch } from "./connection.js";
-import { findSteps, stopFinding } from "./find_steps.js";
-import { isComposing } from "./keys.js";
-import { rate } from "./rating.js";
-import { start } from "./run.js";
+// A run's page: beside the rows are the details of one of them; on a narrow page they open as a sheet.
 
-// Beside the rows are the details of one of them; on a narrow page they open as a sheet.
-const wide = matchMedia("(min-width: 75rem)");
+import { startConnection } from "./connection.js";
+import { clearStepSearch, startStepSearch } from "./find_steps.js";
+import { hasModifier, isComposing, isPlainClick } from "./keys.js";
+import { startRatings } from "./rating.js";
+import { startRuns } from "./run.js";
+
+const wideScreen = matchMedia("(min-width: 75rem)");
 const panel = document.getElementById("panel");
 const announcer = document.getElementById("announcer");
 const PROBLEMS = "[data-status=failed], [data-status=blocked], [data-status=unknown]";
-const PAUSE = 120;
-let soon;
-let later; // waits for rows that a long run loads later
+const LOAD_DELAY_MS = 120;
+let loadTimer;
+let afterLoading; // waits for rows that a long run loads later
 let isClosing = false; // the sheet's entry in the history is being left
 let isChosen = false; // whether the user chose the row; a preselected one isn't in the URL
 
-start();
-rate();
-watch();
-arrange();
-wide.addEventListener("change", arrange);
+startRuns();
+startRatings();
+startConnection();
+arrangePanel();
+wideScreen.addEventListener("change", arrangePanel);
 if (!openTarget()) preselect();
-findSteps({ all: (then) => readOn(then) || then(), move: () => move(1) });
+startStepSearch({ all: (then) => loadRemaining(then) || then(), move: () => moveSelection(1) });
 addEventListener("hashchange", () => isClosing || openTarget());
-addEventListener("popstate", wentBack);
-document.addEventListener("keydown", pressed);
-document.addEventListener("click", clicked);
-document.addEventListener("htmx:oobAfterSwap", chooseAgain);
-document.addEventListener("htmx:oobAfterSwap", judgeAtTheEnd);
-document.addEventListener("htmx:afterSettle", settled);
-document.addEventListener("htmx:responseError", notLoaded);
-document.addEventListener("htmx:sendError", notLoaded);
-panel.addEventListener("toggle", closed);
+addEventListener("popstate", onPopstate);
+document.addEventListener("keydown", onKeydown);
+document.addEventListener("click", onClick);
+document.addEventListener("htmx:oobAfterSwap", restoreSelection);
+document.addEventListener("htmx:oobAfterSwap", loadReview);
+document.addEventListener("htmx:afterSettle", onAfterSettle);
+document.addEventListener("htmx:responseError", onRequestFailed);
+document.addEventListener("htmx:sendError", onRequestFailed);
+panel.addEventListener("toggle", onPanelToggle);
 
 // A sheet closes itself: by Escape, or by a click beside it.
-function arrange() {
+function arrangePanel() {
   if (panel.matches(":popover-open")) panel.hidePopover();
-  panel.popover = wide.matches ? null : "auto";
-  if (wide.matches && !panel.hasChildNodes()) preselect();
+  panel.popover = wideScreen.matches ? null : "auto";
+  if (wideScreen.matches && !panel.hasChildNodes()) preselect();
 }
 
 function openTarget() {
   const step = document.getElementById(location.hash.slice(1));
-  if (!step && location.hash.startsWith("#step-")) return readOn(openTarget);
+  if (!step && location.hash.startsWith("#step-")) return loadRemaining(openTarget);
   if (!step?.matches(".step")) return false;
-  if (step.hidden) stopFinding();
+  if (step.hidden) clearStepSearch();
   isChosen = true;
-  choose(step);
+  chooseStep(step);
   step.scrollIntoView({ block: "center" });
   return true;
 }
 
 // A page starts with the step that went wrong or waits, or with the first one.
 function preselect() {
-  if (!wide.matches) return;
-  const wanted = [`.step:is(${PROBLEMS})`, ".step[data-status=waiting]", ".step"];
-  const step = wanted.map((each) => document.querySelector(each)).find(Boolean);
-  if (step) choose(step);
+  if (!wideScreen.matches) return;
+  const selectors = [`.step:is(${PROBLEMS})`, ".step[data-status=waiting]", ".step"];
+  const step = selectors.map((selector) => document.querySelector(selector)).find(Boolean);
+  if (step) chooseStep(step);
   else panel.textContent = panel.dataset.empty;
 }
 
-function clicked(event) {
+function onClick(event) {
   const opener = event.target.closest("[data-open]");
   if (opener) document.getElementById(opener.dataset.open).showModal();
   if (event.target.matches("dialog")) event.target.close();
-  if (event.target.closest("[data-close-panel]")) close();
-  if (event.target.closest("[data-next-problem]")) move(1, PROBLEMS);
-  if (event.target.closest("[data-load-again]") && selected()) load(selected());
+  if (event.target.closest("[data-close-panel]")) closePanel();
+  if (event.target.closest("[data-next-problem]")) moveSelection(1, PROBLEMS);
+  if (event.target.closest("[data-load-again]") && selectedStep()) loadDetails(selectedStep());
   const reach = event.target.closest("[data-reach]");
-  if (reach && reachFor(reach.dataset.reach)) event.preventDefault();
+  if (reach && openTargetForm(reach.dataset.reach)) event.preventDefault();
   const tab = event.target.closest("#panel .tabs a");
-  if (tab && isPlain(event)) remember(document.querySelector("summary[aria-current]")?.closest(".step"), tab.dataset.tab);
-  if (isPlain(event) && goTo(event.target.closest('a[href*="#step-"]:not(.more-steps a)'))) event.preventDefault();
+  if (tab && isPlainClick(event)) saveLocation(selectedStep(), tab.dataset.tab);
+  // Goes to a step on this page without leaving it or its filter.
+  const link = event.target.closest('a[href*="#step-"]:not(.more-steps a)');
+  if (link?.pathname === location.pathname && isPlainClick(event)) {
+    event.preventDefault();
+    history.replaceState(history.state, "", location.search + link.hash);
+    openTarget();
+  }
   const summary = event.target.closest(".step > details > summary");
   if (!summary || event.detail === 0) return;
   event.preventDefault();
   isChosen = true;
-  choose(summary.closest(".step"));
+  chooseStep(summary.closest(".step"));
 }
 
 // Opens a form elsewhere on the page and puts the cursor into it.
-function reachFor(selector) {
-  const there = document.querySelector(selector);
-  if (!there) return false;
-  there.open = true;
-  there.querySelector("textarea, input:not([type=hidden])")?.focus();
-  there.scrollIntoView({ block: "center" });
+function openTargetForm(selector) {
+  const form = document.querySelector(selector);
+  if (!form) return false;
+  form.open = true;
+  form.querySelector("textarea, input:not([type=hidden])")?.focus();
+  form.scrollIntoView({ block: "center" });
   return true;
-}
-
-// Goes to a step on this page without leaving it or its filter.
-function goTo(link) {
-  if (!link || link.pathname !== location.pathname) return false;
-  history.replaceState(history.state, "", location.search + link.hash);
-  openTarget();
-  return true;
-}
-
-function isPlain(event) {
-  return event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 }
 
 // Loads the remaining rows, then runs what needs them.
-function readOn(then) {
+function loadRemaining(then) {
   const more = document.querySelector(".more-steps a");
   if (!more) return false;
-  later = then;
+  afterLoading = then;
   htmx.trigger(more, "click");
   return true;
 }
 
-function settled({ detail: { requestConfig } }) {
+function onAfterSettle({ detail: { requestConfig } }) {
   if (requestConfig?.path.includes("/again/")) panel.querySelector("#panel-title")?.focus();
-  if (document.querySelector(".more-steps") || !later) return;
-  later();
-  later = undefined;
+  if (document.querySelector(".more-steps") || !afterLoading) return;
+  afterLoading();
+  afterLoading = undefined;
 }
 
-const MOVES = {
-  j: () => move(1),
-  k: () => move(-1),
-  e: () => move(1, PROBLEMS),
-  x: toggle,
-  Enter: read,
-  Escape: close,
+const KEY_ACTIONS = {
+  j: () => moveSelection(1),
+  k: () => moveSelection(-1),
+  e: () => moveSelection(1, PROBLEMS),
+  x: toggleStep,
+  Enter: openSelected,
+  Escape: closePanel,
 };
 
-function pressed(event) {
-  if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
+function onKeydown(event) {
+  if (isComposing(event) || hasModifier(event)) return;
   if (event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  const marked = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
-  if (!MOVES[key] && !marked) return;
+  const keyControl = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (!KEY_ACTIONS[key] && !keyControl) return;
   if (key === "Enter" && !event.target.matches(".step > details > summary")) return;
   event.preventDefault();
-  if (MOVES[key]) MOVES[key]();
-  else if (marked.matches("input, textarea")) marked.focus();
-  else marked.click();
+  if (KEY_ACTIONS[key]) KEY_ACTIONS[key]();
+  else if (keyControl.matches("input, textarea")) keyControl.focus();
+  else keyControl.click();
 }
 
-function selected() {
+function selectedStep() {
   return document.querySelector("summary[aria-current]")?.closest(".step");
 }
 
-function current() {
-  return document.activeElement.closest(".step") ?? (isChosen ? selected() : undefined);
+function currentStep() {
+  return document.activeElement.closest(".step") ?? (isChosen ? selectedStep() : undefined);
 }
 
 // Selects the next row, or the next of a kind, wrapping around.
-function move(by, kind = "") {
+function moveSelection(step, kind = "") {
   const rows = [...document.querySelectorAll(".step:not([hidden])")];
-  const at = rows.indexOf(current());
-  const order = by > 0 ? rows.slice(at + 1) : rows.slice(0, at < 0 ? undefined : at).reverse();
-  const further = order.find((row) => row.matches(kind || "*"));
-  if (!further && by > 0 && document.querySelector(".more-steps")) return readOn(() => move(by, kind));
-  const next = further ?? (kind ? rows.find((row) => row.matches(kind)) : undefined);
+  const index = rows.indexOf(currentStep());
+  const candidates = step > 0 ? rows.slice(index + 1) : rows.slice(0, index < 0 ? undefined : index).reverse();
+  const match = candidates.find((row) => row.matches(kind || "*"));
+  if (!match && step > 0 && document.querySelector(".more-steps")) return loadRemaining(() => moveSelection(step, kind));
+  const next = match ?? (kind ? rows.find((row) => row.matches(kind)) : undefined);
   if (!next) return;
   next.querySelector("summary").focus();
   next.scrollIntoView({ block: "nearest" });
   isChosen = true;
-  if (wide.matches) choose(next);
+  if (wideScreen.matches) chooseStep(next);
 }
 
-function toggle() {
-  const details = (current() ?? selected())?.querySelector("details");
+function toggleStep() {
+  const details = (currentStep() ?? selectedStep())?.querySelector("details");
   if (details) details.open = !details.open;
 }
 
-function read() {
-  const step = current();
+function openSelected() {
+  const step = currentStep();
   if (!step) return;
   isChosen = true;
-  choose(step, () => panel.querySelector("h2")?.focus());
+  chooseStep(step, () => panel.querySelector("h2")?.focus());
 }
 
-function choose(step, then) {
-  unmark();
+function chooseStep(step, then) {
+  for (const old of document.querySelectorAll("summary[aria-current]")) old.removeAttribute("aria-current");
   step.querySelector("summary").setAttribute("aria-current", "true");
   panel.toggleAttribute("data-chosen", isChosen); // keys for notes are about a step only then
-  if (isChosen) remember(step);
-  clearTimeout(soon);
-  soon = setTimeout(() => load(step, then), PAUSE);
-}
-
-function unmark() {
-  for (const old of document.querySelectorAll("summary[aria-current]")) old.removeAttribute("aria-current");
+  if (isChosen) saveLocation(step);
+  clearTimeout(loadTimer);
+  loadTimer = setTimeout(() => loadDetails(step, then), LOAD_DELAY_MS);
 }
 
 // The URL has the row and the tab, so a link or a reload opens the same details.
-function remember(step, tab = undefined) {
+function saveLocation(step, tab = undefined) {
   const search = new URLSearchParams(location.search);
   if (tab === "result") search.delete("tab");
   else if (tab) search.set("tab", tab);
@@ -197,26 +188,21 @@ function remember(step, tab = undefined) {
 }
 
 // A live run replaces its rows; the selected one stays selected.
-function chooseAgain() {
+function restoreSelection() {
   if (document.querySelector("summary[aria-current]")) return;
   if (!isChosen) return preselect();
   const step = document.getElementById(location.hash.slice(1));
   if (!step?.matches(".step")) return;
   step.querySelector("summary").setAttribute("aria-current", "true");
-  if (isInUse()) return;
-  clearTimeout(soon);
-  soon = setTimeout(() => load(step), PAUSE);
-}
-
-// Text being typed is never replaced.
-function isInUse() {
-  const fields = panel.querySelectorAll("textarea, input:not([type=hidden]):not([type=checkbox])");
-  const isWritten = [...fields].some((field) => field.value !== field.defaultValue);
-  return isWritten || panel.contains(document.activeElement);
+  // Text being typed is never replaced.
+  const fields = [...panel.querySelectorAll("textarea, input:not([type=hidden]):not([type=checkbox])")];
+  if (panel.contains(document.activeElement) || fields.some((field) => field.value !== field.defaultValue)) return;
+  clearTimeout(loadTimer);
+  loadTimer = setTimeout(() => loadDetails(step), LOAD_DELAY_MS);
 }
 
 // A run watched to its end can be reviewed, as after a reload.
-function judgeAtTheEnd() {
+function loadReview() {
   const review = document.getElementById("review");
   if (!review?.hidden || document.querySelector(".run[data-live]")) return;
   // Of its own element: htmx drops one of two requests of the same element.
@@ -224,60 +210,55 @@ function judgeAtTheEnd() {
   htmx.ajax("GET", location.pathname, select);
 }
 
-async function load(step, then) {
-  const open = panel.querySelector(".tabs [aria-current]")?.dataset.tab;
-  const tab = open ?? new URLSearchParams(location.search).get("tab") ?? "result";
+async function loadDetails(step, then) {
+  const openTab = panel.querySelector(".tabs [aria-current]")?.dataset.tab;
+  const tab = openTab ?? new URLSearchParams(location.search).get("tab") ?? "result";
   const address = `${step.querySelector("[data-detail]").getAttribute("href")}?tab=${encodeURIComponent(tab)}`;
-  await htmx.ajax("GET", address, { target: panel, swap: "innerHTML" }).catch(() => {}); // `notLoaded` says so
+  await htmx.ajax("GET", address, { target: panel, swap: "innerHTML" }).catch(() => {}); // `onRequestFailed` says so
   if (isChosen) announcer.textContent = panel.querySelector("h2")?.textContent ?? "";
-  if (!wide.matches && panel.popover) showSheet();
+  if (!wideScreen.matches && panel.popover) {
+    if (!panel.matches(":popover-open")) panel.showPopover();
+    if (!history.state?.sheet) history.pushState({ sheet: true }, "");
+    panel.scrollTop = 0;
+    panel.querySelector("h2")?.focus();
+  }
   then?.();
 }
 
 // Says that the details couldn't be loaded, and offers to try again.
-function notLoaded({ detail }) {
+function onRequestFailed({ detail }) {
   if (detail.target !== panel) return;
-  const text = document.createElement("p");
-  const again = document.createElement("button");
-  Object.assign(text, { textContent: panel.dataset.failed, role: "alert" });
-  Object.assign(again, { type: "button", className: "button", textContent: panel.dataset.again });
-  again.dataset.loadAgain = "";
-  const note = document.createElement("div");
-  note.className = "panel-failed";
-  note.append(text, again);
+  const message = Object.assign(document.createElement("p"), { textContent: panel.dataset.failed, role: "alert" });
+  const retryButton = document.createElement("button");
+  Object.assign(retryButton, { type: "button", className: "button", textContent: panel.dataset.again });
+  retryButton.dataset.loadAgain = "";
+  const note = Object.assign(document.createElement("div"), { className: "panel-failed" });
+  note.append(message, retryButton);
   panel.replaceChildren(note);
 }
 
-function showSheet() {
-  if (!panel.matches(":popover-open")) panel.showPopover();
-  if (!history.state?.sheet) history.pushState({ sheet: true }, "");
-  panel.scrollTop = 0;
-  panel.querySelector("h2")?.focus();
-}
-
 // Leaves the details: a sheet closes, and the focus returns to the row.
-function close() {
+function closePanel() {
   if (panel.matches(":popover-open")) return panel.hidePopover();
-  selected()?.querySelector("summary").focus();
+  selectedStep()?.querySelector("summary").focus();
 }
 
-function closed({ newState }) {
+function onPanelToggle({ newState }) {
   if (newState !== "closed") return;
-  selected()?.querySelector("summary").focus();
+  selectedStep()?.querySelector("summary").focus();
   if (!history.state?.sheet) return;
   isClosing = true;
   history.back();
 }
 
 // Back closes the sheet. The step that was open before it doesn't open again.
-function wentBack() {
+function onPopstate() {
   const isLeft = panel.matches(":popover-open") && !history.state?.sheet;
   isClosing ||= isLeft;
   if (isLeft) panel.hidePopover();
-  setTimeout(closedForGood); // after `hashchange`, and after the browser has moved the focus
-}
-
-function closedForGood() {
-  if (isClosing) selected()?.querySelector("summary").focus({ preventScroll: true });
-  isClosing = false;
+  // After `hashchange`, and after the browser has moved the focus.
+  setTimeout(() => {
+    if (isClosing) selectedStep()?.querySelector("summary").focus({ preventScroll: true });
+    isClosing = false;
+  });
 }

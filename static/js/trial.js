@@ -1,12 +1,12 @@
 // The pane for test runs of a draft.
 
-import { watch } from "./connection.js";
-import { start } from "./run.js";
+import { startConnection } from "./connection.js";
+import { startRuns } from "./run.js";
 
 const stop = document.querySelector(".stop-draft-run");
 
-start();
-watch();
+startRuns();
+startConnection();
 document.addEventListener("htmx:oobAfterSwap", () => {
   if (!document.querySelector(".run[data-live]")) stop?.remove();
 });

@@ -3,76 +3,71 @@
 
 const form = document.getElementById("ask");
 const list = document.getElementById("uploads");
-const told = form?.querySelector(".attach")?.dataset ?? {};
+const texts = form?.querySelector(".attach")?.dataset ?? {};
 const template = document.getElementById("upload-template");
-const PARALLEL = 3;
-const POLL = 800;
+const MAX_PARALLEL = 3;
+const POLL_MS = 800;
 
 const chips = new Set();
-let polling = 0;
-let drop = null;
-let dragged = 0;
+let pollTimer = 0;
+let dropArea = null;
+let dragDepth = 0;
 
-export function attachFiles() {
-  form.querySelector("[data-attach]").addEventListener("click", () => inputs()[0].click());
-  form.querySelector("[data-camera]").addEventListener("click", () => inputs()[1].click());
-  for (const input of inputs()) input.addEventListener("change", () => picked(input));
-  list.addEventListener("click", pressed);
-  document.addEventListener("change", chosen);
-  document.addEventListener("paste", pasted);
-  for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) document.addEventListener(kind, dragging);
-  document.addEventListener("submit", hold, true);
+export function startUploads() {
+  form.querySelector("[data-attach]").addEventListener("click", () => fileInputs()[0].click());
+  form.querySelector("[data-camera]").addEventListener("click", () => fileInputs()[1].click());
+  for (const input of fileInputs())
+    input.addEventListener("change", () => {
+      addFiles(input.files);
+      input.value = "";
+    });
+  list.addEventListener("click", onClick);
+  document.addEventListener("change", onChoiceChange);
+  document.addEventListener("paste", onPaste);
+  for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) document.addEventListener(kind, onDrag);
+  document.addEventListener("submit", onSubmit, true);
 }
 
-const inputs = () => form.querySelectorAll("input[data-picked]");
-
-function picked(input) {
-  add(input.files);
-  input.value = "";
-}
+const fileInputs = () => form.querySelectorAll("input[data-picked]");
 
 // Word and spreadsheet programs copy a picture of the text, too.
-function pasted(event) {
+function onPaste(event) {
   const { target, clipboardData } = event;
   const elsewhere = target.closest?.("input, textarea, [contenteditable]");
   if ((elsewhere && !form.contains(elsewhere)) || !clipboardData?.files.length) return;
   if (clipboardData.types.includes("text/plain")) return;
   event.preventDefault();
-  add(clipboardData.files);
+  addFiles(clipboardData.files);
 }
 
-function dragging(event) {
+function onDrag(event) {
   if (!event.dataTransfer?.types.includes("Files") || document.querySelector("dialog[open]")) return;
   event.preventDefault();
-  if (event.type === "dragenter") dragged++;
-  if (event.type === "dragleave") dragged--;
+  if (event.type === "dragenter") dragDepth++;
+  if (event.type === "dragleave") dragDepth--;
   if (event.type === "drop") {
-    dragged = 0;
-    add(event.dataTransfer.files);
+    dragDepth = 0;
+    addFiles(event.dataTransfer.files);
   }
-  showDrop(dragged > 0);
+  if (!dropArea && dragDepth > 0) {
+    dropArea = Object.assign(document.createElement("div"), { className: "drop" });
+    dropArea.append(Object.assign(document.createElement("span"), { textContent: texts.drop }));
+    document.body.append(dropArea);
+  }
+  if (dropArea) dropArea.hidden = dragDepth <= 0;
 }
 
-function showDrop(shown) {
-  if (!drop && shown) {
-    drop = Object.assign(document.createElement("div"), { className: "drop" });
-    drop.append(Object.assign(document.createElement("span"), { textContent: told.drop }));
-    document.body.append(drop);
-  }
-  if (drop) drop.hidden = !shown;
-}
-
-export function add(files, { whenRead = null, whenUploaded = null } = {}) {
+export function addFiles(files, { whenRead = null, whenUploaded = null } = {}) {
   for (const file of files) {
-    if (chips.size >= Number(told.most)) return notice(told.tooMany);
-    const chip = show({ name: file.name || "file", kind: kindOf(file), icon: kindOf(file), state: "waiting", note: "" });
+    if (chips.size >= Number(texts.most)) return showNotice(texts.tooMany);
+    const chip = createChip({ name: file.name || "file", kind: kindOf(file), icon: kindOf(file), state: "waiting", note: "" });
     chip.file = file;
     chip.whenRead = whenRead;
     chip.whenUploaded = whenUploaded;
-    if (file.size > Number(told.mostMegabytes) * 1e6) fail(chip, told.tooLarge, false);
+    if (file.size > Number(texts.mostMegabytes) * 1e6) showFailure(chip, texts.tooLarge, false);
   }
-  next();
-  changed();
+  uploadNext();
+  updateComposer();
   document.getElementById("text").focus({ preventScroll: true });
 }
 
@@ -81,58 +76,65 @@ function kindOf({ type }) {
   return ["image", "audio", "video"].includes(kind) ? kind : "document";
 }
 
-function next() {
-  const busy = [...chips].filter((chip) => chip.request).length;
+function uploadNext() {
+  const busyCount = [...chips].filter((chip) => chip.request).length;
   const waiting = [...chips].filter((chip) => chip.state === "waiting" && !chip.request);
-  waiting.slice(0, Math.max(0, PARALLEL - busy)).forEach(upload);
+  waiting.slice(0, Math.max(0, MAX_PARALLEL - busyCount)).forEach(upload);
+}
+
+// Who will read a file decides how it is read.
+function readerBody() {
+  const body = new FormData();
+  for (const name of ["agent", "model"]) if (form.elements[name]?.value) body.append(name, form.elements[name].value);
+  return body;
 }
 
 function upload(chip) {
-  const body = new FormData();
+  const body = readerBody();
   body.append("file", chip.file, chip.name);
   const chat = document.getElementById("main").dataset.session;
   if (chat) body.append("chat", chat);
-  for (const name of ["agent", "model"]) if (form.elements[name]?.value) body.append(name, form.elements[name].value);
   const request = (chip.request = new XMLHttpRequest());
-  request.open("POST", told.uploads);
+  request.open("POST", texts.uploads);
   request.setRequestHeader("X-CSRFToken", form.elements.csrfmiddlewaretoken.value);
-  request.upload.onprogress = ({ loaded, total }) => progressed(chip, total ? (100 * loaded) / total : 0);
-  request.onload = () => uploaded(chip, request);
-  request.onerror = () => ended(chip, () => fail(chip, told.offline));
+  request.upload.onprogress = ({ loaded, total }) => showProgress(chip, total ? (100 * loaded) / total : 0);
+  request.onload = () => endRequest(chip, () => onUploaded(chip, request));
+  request.onerror = () => endRequest(chip, () => showFailure(chip, texts.offline));
   request.send(body);
-  progressed(chip, 0);
+  showProgress(chip, 0);
 }
 
-function progressed(chip, percent) {
-  const shown = Math.min(99, Math.floor(percent));
-  update(chip, { state: "uploading", progress: shown, note: told.uploading.replace("{}", `${shown}%`) });
+function showProgress(chip, percent) {
+  const wholePercent = Math.min(99, Math.floor(percent));
+  updateChip(chip, { state: "uploading", progress: wholePercent, note: texts.uploading.replace("{}", `${wholePercent}%`) });
 }
 
-function uploaded(chip, request) {
-  ended(chip, () => {
-    const answer = parsed(request.responseText);
-    if (request.status === 201) {
-      chip.file = null;
-      update(chip, answer);
-      announce(told.attached, chip);
-      chip.whenUploaded?.(chip);
-    } else if (request.status === 422) fail(chip, answer?.problem ?? told.failed, false);
-    else if (request.status === 413) fail(chip, explanation(request.responseText) ?? told.tooLarge, false);
-    else if (request.status === 403 || request.responseURL.includes("login")) fail(chip, told.signedOut, false);
-    else fail(chip, request.status === 507 ? told.full : told.failed);
-  });
+function onUploaded(chip, request) {
+  const answer = parseJson(request.responseText);
+  if (request.status === 201) {
+    chip.file = null;
+    updateChip(chip, answer);
+    announce(texts.attached, chip);
+    chip.whenUploaded?.(chip);
+  } else if (request.status === 422) showFailure(chip, answer?.problem ?? texts.failed, false);
+  else if (request.status === 413) {
+    // What the error page says.
+    const page = new DOMParser().parseFromString(request.responseText, "text/html");
+    showFailure(chip, page.querySelector("main h1 + p")?.textContent ?? texts.tooLarge, false);
+  } else if (request.status === 403 || request.responseURL.includes("login")) showFailure(chip, texts.signedOut, false);
+  else showFailure(chip, request.status === 507 ? texts.full : texts.failed);
 }
 
-function ended(chip, act) {
+function endRequest(chip, onEnd) {
   chip.request = null;
   if (!chips.has(chip)) return; // removed meanwhile
-  act();
-  next();
-  changed();
-  follow();
+  onEnd();
+  uploadNext();
+  updateComposer();
+  pollReading();
 }
 
-function parsed(text) {
+function parseJson(text) {
   try {
     return JSON.parse(text);
   } catch {
@@ -140,34 +142,25 @@ function parsed(text) {
   }
 }
 
-// What an error page says: too large, or no longer signed in.
-function explanation(html) {
-  return new DOMParser().parseFromString(html, "text/html").querySelector("main h1 + p")?.textContent;
-}
-
-function fail(chip, problem, canRetry = true) {
-  update(chip, { state: "failed", note: problem, progress: null });
+function showFailure(chip, problem, canRetry = true) {
+  updateChip(chip, { state: "failed", note: problem, progress: null });
   chip.row.querySelector("[data-retry]").hidden = !canRetry;
   chip.row.scrollIntoView({ block: "nearest" }); // a long list scrolls
 }
 
-function show(about) {
+function createChip(file) {
   const row = template.content.firstElementChild.cloneNode(true);
   const chip = { row };
   chips.add(chip);
   list.append(row);
-  row.querySelector("b").textContent = row.title = about.name;
-  update(chip, about);
+  row.querySelector("b").textContent = row.title = file.name;
+  updateChip(chip, file);
   return chip;
 }
 
-// A recording's text was moved into the composer.
-export function refresh(chip, about) {
-  update(chip, about);
-}
-
-function update(chip, about) {
-  Object.assign(chip, about);
+// Shows what is known of a file by now.
+export function updateChip(chip, changes) {
+  Object.assign(chip, changes);
   if (chip.whenRead && ["ready", "failed"].includes(chip.state)) {
     const read = chip.whenRead;
     chip.whenRead = null;
@@ -185,105 +178,108 @@ function update(chip, about) {
     const image = Object.assign(new Image(), { src: thumbnail, alt: "" });
     row.querySelector(".upload-picture").replaceChildren(image);
   }
-  showChoice(chip);
+  showReading(chip);
   if (state === "failed" && chip.id) row.querySelector("[data-retry]").hidden = false;
   else if (state !== "failed") row.querySelector("[data-retry]").hidden = true;
 }
 
 // How a model gets the text: whole, or searched. The size is the reason, in the list itself.
-function showChoice({ row, state, sentAs, reason, id }) {
+function showReading({ row, state, sentAs, reason, id }) {
   const label = row.querySelector(".file-choice");
   const choice = label.querySelector("select");
   label.hidden = state !== "ready" || !sentAs;
   if (label.hidden) return;
   choice.value = choice.dataset.now = sentAs;
-  choice.dataset.url = `${told.uploads}${id}/reading/`;
+  choice.dataset.url = `${texts.uploads}${id}/reading/`;
   choice.title = choice.firstElementChild.label = reason;
 }
 
-async function chosen({ target }) {
+async function onChoiceChange({ target }) {
   const choice = target.closest?.("select[data-sent-as]");
   if (!choice) return;
-  const body = new FormData();
+  const body = readerBody();
   body.append("sent_as", choice.value);
-  for (const name of ["agent", "model"]) if (form.elements[name]?.value) body.append(name, form.elements[name].value);
   choice.disabled = true;
-  const answer = await post(choice.dataset.url, body);
+  const response = await postUpload(choice.dataset.url, body);
   choice.disabled = false;
-  const about = answer && (await answer.json().catch(() => null));
-  if (answer?.ok) {
+  const result = response && (await response.json().catch(() => null));
+  if (response?.ok) {
     choice.dataset.now = choice.value;
-    choice.title = choice.firstElementChild.label = about.reason;
-    notice("");
+    choice.title = choice.firstElementChild.label = result.reason;
+    showNotice("");
   } else {
     choice.value = choice.dataset.now;
-    notice(about?.problem ?? (answer ? told.choiceFailed : told.choiceOffline));
+    showNotice(result?.problem ?? (response ? texts.choiceFailed : texts.choiceOffline));
   }
   choice.focus();
 }
 
-function pressed({ target }) {
+function onClick({ target }) {
   const button = target.closest("button");
   const chip = [...chips].find(({ row }) => row === button?.closest(".upload"));
   if (!chip) return;
-  if ("remove" in button.dataset) remove(chip);
-  else retry(chip);
+  if ("remove" in button.dataset) removeChip(chip);
+  else retryChip(chip);
 }
 
-export function remove(chip) {
+export function removeChip(chip) {
   if (!chips.has(chip)) return;
-  const after = chip.row.nextElementSibling ?? chip.row.previousElementSibling;
+  const neighbour = chip.row.nextElementSibling ?? chip.row.previousElementSibling;
   chip.request?.abort();
-  if (chip.id) post(`${told.uploads}${chip.id}/delete/`);
-  discard(chip);
-  announce(told.removed, chip);
-  (after?.querySelector("[data-remove]") ?? document.getElementById("text")).focus();
-  next();
-  changed();
+  if (chip.id) postUpload(`${texts.uploads}${chip.id}/delete/`);
+  discardChip(chip);
+  announce(texts.removed, chip);
+  (neighbour?.querySelector("[data-remove]") ?? document.getElementById("text")).focus();
+  uploadNext();
+  updateComposer();
 }
 
-function discard(chip) {
+function discardChip(chip) {
   chips.delete(chip);
   chip.row.remove();
 }
 
-async function retry(chip) {
+async function retryChip(chip) {
   if (!chip.id) {
-    update(chip, { state: "waiting", note: "" });
-    return next();
+    updateChip(chip, { state: "waiting", note: "" });
+    return uploadNext();
   }
-  update(chip, { state: "reading", note: "" });
-  const answer = await post(`${told.uploads}${chip.id}/retry/`);
-  if (answer?.ok) update(chip, await answer.json());
-  follow();
+  updateChip(chip, { state: "reading", note: "" });
+  const response = await postUpload(`${texts.uploads}${chip.id}/retry/`);
+  if (response?.ok) updateChip(chip, await response.json());
+  pollReading();
 }
 
-function post(url, body) {
+function postUpload(url, body) {
   const headers = { "X-CSRFToken": form.elements.csrfmiddlewaretoken.value };
   return fetch(url, { method: "POST", headers, body }).catch(() => null);
 }
 
-// Asks how far the server is with reading, as long as it reads.
-function follow() {
-  clearTimeout(polling);
+// Asks how far the server is with reading, as long as it reads; then sends a message that waited.
+function pollReading() {
+  clearTimeout(pollTimer);
   const reading = [...chips].filter((chip) => chip.state === "reading");
-  if (reading.length) polling = setTimeout(look, POLL);
-  else sendHeld();
-}
-
-async function look() {
-  const files = await status([...chips].map((chip) => chip.id).filter(Boolean));
-  for (const about of files ?? []) {
-    const chip = [...chips].find(({ id }) => id === about.id);
-    if (chip) update(chip, about);
+  if (reading.length) pollTimer = setTimeout(updateReading, POLL_MS);
+  else if (form.dataset.holding !== undefined && !isBusy()) {
+    delete form.dataset.holding;
+    showNotice("");
+    if (form.elements.text.value.trim() || form.elements.files.value) form.requestSubmit();
   }
-  follow();
 }
 
-async function status(ids) {
+async function updateReading() {
+  const files = await fetchStatus([...chips].map((chip) => chip.id).filter(Boolean));
+  for (const file of files ?? []) {
+    const chip = [...chips].find(({ id }) => id === file.id);
+    if (chip) updateChip(chip, file);
+  }
+  pollReading();
+}
+
+async function fetchStatus(ids) {
   try {
-    const answer = await fetch(`${told.uploads}?ids=${ids.join(",")}`, { headers: { Accept: "application/json" } });
-    return answer.ok ? (await answer.json()).files : null;
+    const response = await fetch(`${texts.uploads}?ids=${ids.join(",")}`, { headers: { Accept: "application/json" } });
+    return response.ok ? (await response.json()).files : null;
   } catch {
     return null;
   }
@@ -292,33 +288,26 @@ async function status(ids) {
 const isBusy = () => [...chips].some(({ state }) => ["waiting", "uploading", "reading"].includes(state));
 
 // The message waits for its files, visibly, and is sent when they are read.
-function hold(event) {
+function onSubmit(event) {
   if (event.target !== form || form.dataset.sending === "again" || !isBusy()) return;
   event.preventDefault();
   event.stopImmediatePropagation();
   form.dataset.holding = "";
-  notice(told.waiting);
+  showNotice(texts.waiting);
 }
 
-function sendHeld() {
-  if (form.dataset.holding === undefined || isBusy()) return;
-  delete form.dataset.holding;
-  notice("");
-  if (form.elements.text.value.trim() || form.elements.files.value) form.requestSubmit();
+function showNotice(message) {
+  const element = document.getElementById("notice");
+  element.textContent = message;
+  element.dataset.level = message === texts.waiting ? "" : "problem";
 }
 
-function notice(words) {
-  const place = document.getElementById("notice");
-  place.textContent = words;
-  place.dataset.level = words === told.waiting ? "" : "problem";
-}
-
-function announce(words, chip) {
-  document.getElementById("announcer").textContent = words.replace("{}", chip.name);
+function announce(sentence, chip) {
+  document.getElementById("announcer").textContent = sentence.replace("{}", chip.name);
 }
 
 // Tells the composer, which saves drafts; only what the server has can be sent.
-function changed(isEdit = true) {
+function updateComposer(isEdit = true) {
   const ids = [...chips].map(({ id }) => id).filter(Boolean);
   form.elements.files.value = ids.join(",");
   list.hidden = !chips.size;
@@ -331,18 +320,18 @@ function changed(isEdit = true) {
 // The message was sent with them.
 export function clearUploads() {
   if (!chips.size && !form.elements.files.value) return;
-  for (const chip of [...chips]) discard(chip);
-  changed(false);
+  for (const chip of [...chips]) discardChip(chip);
+  updateComposer(false);
 }
 
 // Shows files again that were uploaded before a reload, or came back from the queue.
 export async function restoreUploads(ids) {
   if (!ids?.length) return;
   form.elements.files.value = ids.join(",");
-  const known = new Set([...chips].map(({ id }) => id));
-  const files = await status(ids);
+  const shownIds = new Set([...chips].map(({ id }) => id));
+  const files = await fetchStatus(ids);
   if (files === null) return;
-  for (const about of files) if (!known.has(about.id)) show(about);
-  changed(false); // the draft stays the same message
-  follow();
+  for (const file of files) if (!shownIds.has(file.id)) createChip(file);
+  updateComposer(false); // the draft stays the same message
+  pollReading();
 }

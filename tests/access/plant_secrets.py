@@ -10,7 +10,7 @@ from tests.bench import accounts  # sets Django up
 
 from agents.catalog import mcp_servers  # isort: skip
 from agents.models import Agent, LanguageModel, McpServer, ToolRegistration  # isort: skip
-from agents.accounts import factors  # isort: skip
+from agents.accounts.authentication import factors  # isort: skip
 from django.contrib.auth import get_user_model  # isort: skip
 from tests.access import world  # isort: skip
 

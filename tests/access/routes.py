@@ -90,7 +90,6 @@ ROUTES = {
     "prompts/new/": read(ACCOUNTS),
     "prompts/new/from-text/": change(ACCOUNTS),
     "prompts/completions/": read(ACCOUNTS),
-    "prompts/restore/": change(ACCOUNTS),
     # The reader is in the group it is shared with; an administrator tidies up what is shared.
     "prompts/<int:pk>/": read(OWNER | ROOT),
     "prompts/<int:pk>/parts/": read(OWNER | ROOT | {"reader"}),
@@ -134,7 +133,9 @@ ROUTES = {
     "account/learning/<int:pk>/use/": change(OWNER),
     "account/learning/<int:pk>/suggest/": change(OWNER),
     "account/learning/<int:pk>/delete/": change(OWNER),
-    "account/learning/<int:pk>/restore/": change(OWNER),
+    "account/recently-deleted/": read(ACCOUNTS),
+    "account/recently-deleted/restore/": change(NOBODY),  # without ids there is nothing to do
+    "account/recently-deleted/erase/": change(NOBODY),
     "account/data/": read(ACCOUNTS),
     "account/data/download/": change(ACCOUNTS),
     "account/erase/": change(NOBODY),  # unless self-erasure is enabled
@@ -168,7 +169,7 @@ ROUTES = {
     "traces/<int:pk>/steps/<int:step>/review/": read(REVIEWERS),
     "traces/compare/": read(NOBODY),  # needs two numbers
     "traces/<int:pk>/compare/": read(READERS),
-    "traces/<int:pk>/compare/<int:other>/": read(READERS),
+    "traces/<int:pk>/compare/<int:second_pk>/": read(READERS),
     "traces/<int:pk>/again/<int:step>/": read(OWNER | ROOT, READERS - OWNER - ROOT),
     "traces/<int:pk>/rerun/<int:step>/": change(OWNER | ROOT, READERS - OWNER - ROOT),
     "traces/<int:pk>/stop/": change(NOBODY),  # the run has ended
@@ -201,7 +202,6 @@ ROUTES = {
     "library/": read(ACCOUNTS),
     "library/new/": change(ACCOUNTS),
     "library/search/": read(ACCOUNTS),
-    "library/undo/<int:pk>/": change(WRITERS),  # of documents; of a collection, its owner
     "library/<int:pk>/": read(MEMBERS),
     "library/<int:pk>/edit/": change(OWNER),
     "library/<int:pk>/delete/": change(OWNER),

@@ -7,10 +7,11 @@ from channels.testing import HttpCommunicator
 from django.conf import settings
 from django.urls import reverse
 
-from agents.console.config_files import parser
-from agents.experiments import set_files
+from agents.console.system.config_files import parser
+from agents.review.experiments.sources import set_files
 from agents.tools.openapi import document
-from agents.web import body_limits, error_pages, request_body
+from agents.web import error_pages
+from agents.web.asgi import body_limits, request_body
 from project.asgi import QuietHandler
 
 pytestmark = pytest.mark.django_db
@@ -30,10 +31,9 @@ def test_without_a_valid_session_every_route_takes_little(client, person):
         assert allowed("/chats/import/", invalid) == body_limits.ANONYMOUS_BYTES
 
 
-def test_with_a_session_files_are_taken_where_they_belong(client, person, configure):
-    client.force_login(person)
+def test_with_a_session_files_are_taken_where_they_belong(person_client, configure):
     configure(attachment_mb=7)
-    key = client.session.session_key
+    key = person_client.session.session_key
 
     assert allowed("/chat/", key) == allowed("/no/such/page/", key) == body_limits.FORM_BYTES
     assert allowed("/chat/files/", key) == body_limits.FORM_BYTES + 7_000_000

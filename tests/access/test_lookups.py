@@ -7,12 +7,12 @@ import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Permission
 from django.core.exceptions import BadRequest
-from django.test import Client
 
 from agents.access import masking
 from agents.models import AgentStep, Approval, AuditEntry, Run
 from agents.review.models import Example
 from chat.models import ChatSession, Member, Message
+from tests.conftest import as_user
 from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db
@@ -27,13 +27,6 @@ BAD = ["\0", "9" * 30, "9999", "2026-13-45"]
 every_list = pytest.mark.parametrize(
     ("model", "pages"), LISTS, ids=lambda v: getattr(v, "__name__", "")
 )
-
-
-@pytest.fixture
-def root(administrator):
-    client = Client()
-    client.force_login(administrator)
-    return client
 
 
 def address(model) -> str:
@@ -66,8 +59,8 @@ def test_a_list_rejects_undeclared_lookups(model, pages, part, rf, administrator
 
 
 @every_list
-def test_an_undeclared_lookup_returns_400(model, pages, root):
-    answer = root.get(address(model), {"pk__regex": "a"})
+def test_an_undeclared_lookup_returns_400(model, pages, admin_client):
+    answer = admin_client.get(address(model), {"pk__regex": "a"})
 
     assert answer.status_code == 400
     assert "cl" not in answer.context
@@ -85,36 +78,36 @@ def test_an_undeclared_lookup_returns_400(model, pages, root):
     ids=lambda v: getattr(v, "__name__", ""),
 )
 @pytest.mark.thorough
-def test_any_lookup_value_returns_a_page(model, pages, root):
-    shown = root.get(address(model)).context["cl"]
+def test_any_lookup_value_returns_a_page(model, pages, admin_client):
+    shown = admin_client.get(address(model)).context["cl"]
     names = {n for spec in shown.filter_specs for n in spec.expected_parameters()}
     names |= {f"{pages.date_hierarchy}__{part}" for part in ("year", "month", "day")}
     names |= {"q", "o", "p", "_to_field"}
     for name in sorted(names):
         for value in BAD:
-            answer = root.get(address(model), {name: value})
+            answer = admin_client.get(address(model), {name: value})
             assert answer.status_code in (200, 400), (name, value)
 
 
-def test_a_list_accepts_declared_lookups(root, person):
+def test_a_list_accepts_declared_lookups(admin_client, person):
     for status in ("completed", "failed"):
         Run.objects.create(user=person, topic=status, query="?", status=status)
-    answer = root.get("/admin/agents/run/", {"status__exact": "failed", **RESERVED})
+    answer = admin_client.get("/admin/agents/run/", {"status__exact": "failed", **RESERVED})
 
     assert [run.status for run in answer.context["cl"].result_list] == ["failed"]
 
 
-def test_a_rejected_lookup_has_a_message_and_a_link(root):
-    answer = root.get("/admin/auth/user/", {"password__regex": "^a"})
+def test_a_rejected_lookup_has_a_message_and_a_link(admin_client):
+    answer = admin_client.get("/admin/auth/user/", {"password__regex": "^a"})
 
     assert "This list has no filter named password__regex." in answer.text
     assert 'href="/admin/auth/user/">Show all' in answer.text
 
 
-def test_actions_and_exports_reject_undeclared_lookups(root, administrator):
+def test_actions_and_exports_reject_undeclared_lookups(admin_client, administrator):
     picked = {"action": "sign_out_everywhere", "_selected_action": administrator.pk, "index": 0}
-    action = root.post("/admin/auth/user/?password__regex=^a", picked)
-    export = root.post("/admin/agents/auditentry/export.csv?detail__contains=a")
+    action = admin_client.post("/admin/auth/user/?password__regex=^a", picked)
+    export = admin_client.post("/admin/agents/auditentry/export.csv?detail__contains=a")
 
     assert (action.status_code, export.status_code) == (400, 400)
 
@@ -127,9 +120,7 @@ def clerk(django_user_model):
     """A user who sees all lists, without personal data."""
     person = django_user_model.objects.create_user("clerk", is_staff=True)
     person.user_permissions.add(*Permission.objects.filter(codename__startswith="view_"))
-    client = Client()
-    client.force_login(person)
-    return client
+    return as_user(person)
 
 
 @pytest.fixture
@@ -163,9 +154,9 @@ def test_masked_text_is_neither_searched_nor_sorted_by(path, clerk):
 
 @pytest.mark.usefixtures("said")
 @pytest.mark.parametrize("path", one_in(3, PATHS))
-def test_searching_personal_data_needs_permission_and_is_audited(path, root):
-    assert len(found(root, path, q="a@example")) == 1
-    assert len(found(root, path, q="b@example")) == 1
+def test_searching_personal_data_needs_permission_and_is_audited(path, admin_client):
+    assert len(found(admin_client, path, q="a@example")) == 1
+    assert len(found(admin_client, path, q="b@example")) == 1
 
     entries = AuditEntry.objects.filter(action="run.searched")
     assert entries.count() == 2
@@ -173,15 +164,15 @@ def test_searching_personal_data_needs_permission_and_is_audited(path, root):
 
 
 @pytest.mark.usefixtures("said")
-def test_suggestions_exist_only_for_existing_fields(clerk, root):
+def test_suggestions_exist_only_for_existing_fields(clerk, admin_client):
     """Else they would list any rows that a foreign key leads to, by their unmasked names."""
     asked = {"app_label": "agents", "model_name": "agentstep", "field_name": "run"}
     users = {"app_label": "agents", "model_name": "reviewscope", "field_name": "user"}
 
-    assert root.get("/admin/autocomplete/", asked).status_code == 403
+    assert admin_client.get("/admin/autocomplete/", asked).status_code == 403
     assert clerk.get("/admin/autocomplete/", asked).status_code == 403
     assert clerk.get("/admin/autocomplete/", users).status_code == 403
-    assert root.get("/admin/autocomplete/", {**users, "term": "a\0"}).status_code == 200
+    assert admin_client.get("/admin/autocomplete/", {**users, "term": "a\0"}).status_code == 200
 
 
 @pytest.mark.usefixtures("said")

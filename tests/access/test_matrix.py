@@ -12,8 +12,8 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from agents import runs
+from agents.insight.problems.models import Problem
 from agents.models import Agent, AuditEntry, AuditHead, AuditPerson, Run, Workflow
-from agents.problems.models import Problem
 from chat.live.consumers import ChatConsumer
 from chat.live.incoming_frames import Frame
 from chat.sessions.rights import READ_ONLY_MESSAGE
@@ -245,7 +245,7 @@ def pages(model) -> list[str]:
 
 
 REVIEWER_PAGES = {"/admin/problems/problem/", "/admin/problems/problem/1/change/"}
-RECENTLY_DELETED = [f"/admin/recently-deleted/{name}" for name in ("", "restore/", "1/erase/")]
+RECENTLY_DELETED = [f"/admin/recently-deleted/{name}" for name in ("", "restore/", "erase/")]
 CONSOLE_PAGES = [*RECENTLY_DELETED, *(page for model in CONSOLE for page in pages(model))]
 half_of_the_pages = pytest.mark.parametrize(
     "part", one_in(2, [slice(0, None, 2), slice(1, None, 2)]), ids=["half", "other half"]

@@ -10,15 +10,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from agents.catalog.search_library import ScopedLibrary
+from agents.catalog.tools.search_library import ScopedLibrary
 from agents.engine.material import Passage
-from agents.files import save, store
 from agents.knowledge import ParsedPart, find, index_document, scope
-from agents.library import deletion
-from agents.memory import MemoryScope
-from agents.memory import store as memory_store
+from agents.knowledge.files import save, store
+from agents.memory import memories
 from agents.models import Collection, Document, Memory
 from agents.tools.read_document import ReadRequest
+from agents.web.library import deletion
 from chat.models import Attachment, ChatSession, Message
 from chat.projects import membership
 from chat.sharing import members
@@ -116,7 +115,7 @@ class World:
         )
         index_document(document, [ParsedPart(text=f"Green tea number {at}.")])
         if place.get("deleted"):
-            deletion.delete_collection(collection)
+            deletion.delete_collection(collection, None)
         return made | {"document": document.pk}
 
     def library(self, at, place, owner):
@@ -158,8 +157,7 @@ class World:
             membership.add(project, "ada", right, owner)
             if place["right"] == "removed":
                 membership.remove(project, self.ada.pk, owner)
-        where = MemoryScope(user=owner.pk, project=project.pk)
-        memory = memory_store.save(where, memory_store.NewMemory(text=f"Tea {at} is green"))
+        memory = memories.save(Memory(user=owner, project=project, text=f"Tea {at} is green"))
         about = {"collection": membership.collection_of(project), "topic": project.topic}
         return about | {"project": project.pk, "memory": memory.pk}
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from django.contrib import admin
 
-from agents.console.config_files.kinds import KINDS
+from agents.console.system.config_files.kinds import KINDS
 from tests.access import echo_servers
 from tests.access.routes import ROUTES
 from tests.access.sentinels import Found, Sentinel, database, forms, leaks

@@ -12,11 +12,12 @@ from django.test import AsyncClient
 from django.utils import timezone
 from django.utils.http import urlsafe_base64_encode
 
-from agents import files, runs
-from agents.accounts import invitations
-from agents.accounts import roles as roles_of_users
+from agents import runs
 from agents.accounts.models import Passkey, Visit
-from agents.files import store
+from agents.accounts.users import invitations
+from agents.accounts.users import roles as roles_of_users
+from agents.knowledge import files
+from agents.knowledge.files import store
 from agents.models import (
     Agent,
     AgentStep,
@@ -38,7 +39,7 @@ from agents.models import (
     Workflow,
     WorkflowVersion,
 )
-from agents.models.rights import Role
+from agents.models.catalog.rights import Role
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
 from chat.models import (
@@ -174,13 +175,8 @@ def _library(people: dict[str, Any]) -> dict:
         mime_type="text/plain", status="failed",
     )  # fmt: skip
     document.parts.create(number=1, kind="text", text="Green tea")
-    now = timezone.now()
-    gone = Collection.objects.create(
-        name="Tea", owner=people["owner"], deleted_at=now, deleted_from=mine
-    )
     return {
         "library/<int:pk>": mine.pk,
-        "library/undo/<int:pk>": gone.pk,
         "library/documents/<int:pk>": document.pk,
         "library/sitemaps/<int:pk>": mine.sitemaps.create(url="http://127.0.0.1/s.xml").pk,
     } | _unsent_file(people["owner"], file)
@@ -269,7 +265,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "note": note.pk,
         "hit": hit.pk,
         "comment": comment.pk,
-        "other": run.pk,
+        "second_pk": run.pk,
         "step": 1,
         "number": 1,
         "name": "result",

@@ -15,7 +15,6 @@ class SlowTool:
     """A tool that waits for a server."""
 
     name, description, effect = "weather", "Weather.", "read"
-    result_cache = None
 
     async def execute(self, _input):
         from agents.engine.tool import ToolResult
@@ -27,15 +26,19 @@ class SlowTool:
 async def _measure(count: int) -> list[dict]:
     from agents.engine import FallbackStrategy, ToolRegistry
     from agents.engine.call_context import CallContext
-    from agents.engine.loop.tool_runner import ToolRunner
+    from agents.engine.loop.capability import Hooks
+    from agents.engine.loop.tool_calls.cached_calls import ResultCache
+    from agents.engine.loop.tool_calls.tool_runner import ToolRunner
     from agents.engine.turn.assembly import ToolCall
 
     tool = SlowTool()
-    runner = ToolRunner(ToolRegistry([tool]), FallbackStrategy())
     cache = await asyncio.to_thread(_store)
 
     async def calls(name: str, city: str, store) -> dict:
-        tool.result_cache, took, began = store, [], time.process_time()
+        hooks = Hooks([ResultCache({tool.name: store})] if store else [])
+        runner = ToolRunner(ToolRegistry([tool]), FallbackStrategy(), hooks=hooks)
+        took = []
+        began = time.process_time()
         for number in range(count):
             arguments = json.dumps({"city": city.format(number)})
             started = time.perf_counter()
@@ -58,7 +61,7 @@ async def _measure(count: int) -> list[dict]:
 def _store():
     from django.contrib.auth.models import User
 
-    from agents.caches import ToolResultStore, group_name, groups, tool_version
+    from agents.metering.caches import ToolResultStore, group_name, groups, tool_version
     from agents.models import ToolRegistration
 
     groups.KNOWN_AFTER = timedelta(0)

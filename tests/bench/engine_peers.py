@@ -14,7 +14,7 @@ from agents.engine import AgentRuntime, FallbackStrategy, Guardrails, ReActPlann
 from agents.engine.planner.react_planner import LLM
 from agents.engine.tool import specification
 from agents.llm import tokens
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up
 from agents.tools.calculator import CalculatorTool, calculate
 from tests.bench.fake_llm import Plan, call_deltas, stamps, turn_of

@@ -14,7 +14,7 @@ django.setup()
 from asgiref.sync import sync_to_async  # noqa: E402
 
 from agents import runs  # noqa: E402
-from agents.engine.plans.plan import ExecutionPlan, ExecutionStep  # noqa: E402
+from agents.engine.plans.definition.plan import ExecutionPlan, ExecutionStep  # noqa: E402
 from agents.models import Run, Workflow  # noqa: E402
 
 AT_ONCE = 100

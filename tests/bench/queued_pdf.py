@@ -12,8 +12,8 @@ django.setup()
 
 from django.db import transaction  # noqa: E402
 
-from agents.files import save  # noqa: E402
 from agents.knowledge import default_collection, ingestion  # noqa: E402
+from agents.knowledge.files import save  # noqa: E402
 from tests.document_files import pdf  # noqa: E402
 
 SUBJECTS = ("heron", "stork", "crane", "egret", "ibis", "bittern", "spoonbill")

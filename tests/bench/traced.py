@@ -17,11 +17,11 @@ from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from agents.dashboard import catch_up, rollups  # noqa: E402
 from agents.engine.loop.termination import StopReason  # noqa: E402
+from agents.metering.figures import catch_up, rollups  # noqa: E402
 from agents.models import Run  # noqa: E402
-from agents.review import sample_runs  # noqa: E402
-from agents.review.sample_stories import Story, StoryCall  # noqa: E402
+from agents.review.samples import sample_runs  # noqa: E402
+from agents.review.samples.sample_stories import Story, StoryCall  # noqa: E402
 from tests.bench.rounds import percentile  # noqa: E402
 
 TIMES = 20

@@ -31,18 +31,26 @@ def prepared_data(tmp_path_factory, testrun_uid) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory, prepared_data) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("server")
-    shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0.003)
+def start_server(tmp_path_factory, prepared_data) -> Callable[..., Iterator[Server]]:
+    """Serve from a copy of the prepared data."""
+
+    def start(name: str, delay: float, **environment: str) -> Iterator[Server]:
+        folder = tmp_path_factory.mktemp(name)
+        shutil.copytree(prepared_data, folder / "data")
+        yield from serve(folder, delay, **environment)
+
+    return start
 
 
 @pytest.fixture(scope="session")
-def slow_server(tmp_path_factory, prepared_data) -> Iterator[Server]:
+def server(start_server) -> Iterator[Server]:
+    yield from start_server("server", 0.003)
+
+
+@pytest.fixture(scope="session")
+def slow_server(start_server) -> Iterator[Server]:
     """A server with a model slow enough to watch, stop and interrupt."""
-    folder = tmp_path_factory.mktemp("slow")
-    shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0.12)
+    yield from start_server("slow", 0.12)
 
 
 def serve(folder, delay: float, **environment: str) -> Iterator[Server]:

@@ -45,7 +45,7 @@ class Server:
             "ASHIATO_ADMIN_PASSWORD": PASSWORD,
             "ASHIATO_MODEL": "demo",
             "ASHIATO_DEMO_DELAY": str(delay),
-            # The local one takes seconds to load; `tests/agents/test_retrieval.py` uses it.
+            # The local one takes seconds to load; `tests/knowledge/test_retrieval.py` uses it.
             "ASHIATO_EMBEDDING_MODEL": "demo",
         }
 

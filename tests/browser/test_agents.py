@@ -64,10 +64,3 @@ def test_a_call_of_a_sub_agent_waits_for_the_users_approval(page: Page):
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".answer")).to_contain_text("careful says: The result is 42")
     assert_equals_its_reload(page)
-
-
-def test_an_agent_with_handoffs_only_explains_how_to_use_them(page: Page):
-    run = ask_agent(page, "lead", "What is 6 times 7?")
-
-    expect(run).to_have_attribute("data-status", "completed")
-    expect(run.locator(".answer")).to_contain_text("Ask helper: What is 6 times 7?")

@@ -1,7 +1,6 @@
 """What a tool returns besides text, as users see it."""
 
 import json
-import shutil
 import sys
 from collections.abc import Iterator
 
@@ -9,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve, use_model
+from tests.browser.conftest import use_model
 from tests.browser.conversation import ask_and_wait, number_in, tool_step
 from tests.browser.server import PROJECT, Server
 from tests.browser.test_accessibility import faults
@@ -49,11 +48,9 @@ def model() -> Iterator[wire.WireServer]:
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
+def gallery(start_server, model) -> Iterator[Server]:
     """A server with a model that sees images, and an agent with a real MCP server's tools."""
-    folder = tmp_path_factory.mktemp("gallery")
-    shutil.copytree(prepared_data, folder / "data")
-    for server in serve(folder, 0, **use_model(model.url)):
+    for server in start_server("gallery", 0, **use_model(model.url)):
         assert "chart" in server.manage("shell", "-v0", "-c", SETUP)
         yield server
 

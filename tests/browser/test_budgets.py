@@ -23,7 +23,7 @@ agent.tools.set(tools)
 """
 SPENT = f"""
 from django.contrib.auth.models import User
-from agents.budgets.windows import window_start
+from agents.metering.budgets.windows import window_start
 from agents.models import BudgetCounter, Quota
 user = User.objects.get(username="{NAME}")
 Quota.objects.create(user=user, measure="cost", window="day", limit=5_000_000)

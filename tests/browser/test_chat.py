@@ -14,22 +14,9 @@ from tests.browser.conversation import (
     begin,
     html,
     last_run,
-    number_in,
     tool_step,
 )
 from tests.browser.server import NAME, PASSWORD
-
-
-def test_a_wrong_password_has_an_error_message(visit, server):
-    page = visit(server, storage_state=None)
-    page.goto("/")
-
-    page.get_by_label("Username").fill(NAME)
-    page.get_by_label("Password").fill("guessed")
-    page.get_by_role("button", name="Sign in").click()
-
-    expect(page.get_by_role("alert")).to_contain_text("Wrong username or password")
-    expect(page.get_by_label("Username")).to_have_value(NAME)
 
 
 @pytest.mark.journey
@@ -263,17 +250,6 @@ def test_a_draft_survives_a_reload(page: Page):
 
     page.goto("/")
     expect(page.locator("#text")).to_have_value("")
-
-
-def test_another_users_chat_returns_404(visit, page, server, guest, watch):
-    watch.expect("404")
-    ask_and_wait(page, CALCULATION)
-
-    stranger = visit(server, storage_state=guest)
-    response = stranger.goto(f"/chat/{number_in(page)}/")
-
-    assert response.status == 404
-    expect(stranger.get_by_role("link", name="Back to chat")).to_be_visible()
 
 
 def until(is_so, within: float = 30) -> None:

@@ -31,10 +31,6 @@ def has_ended(page: Page) -> None:
     expect(page.locator("#comparison")).not_to_have_attribute("data-live", "", timeout=30_000)
 
 
-def fits(page: Page) -> bool:
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
 def test_a_rerun_streams_next_to_its_origin(slow_page: Page):
     page, run = slow_page, run_number(slow_page, CALCULATION)
 
@@ -166,7 +162,7 @@ def test_the_comparison_fits_a_phone_in_japanese(page: Page, visit, server, sche
 
     for address in ("compare/", f"compare/{other}/", "again/2/"):
         phone.goto(f"/traces/{one}/{address}")
-        assert fits(phone), address
+        assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
     phone.goto(f"/traces/{one}/compare/{other}/")
 
     expect(phone.locator(".setup del")).to_have_text("5")

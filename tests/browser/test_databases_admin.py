@@ -60,7 +60,7 @@ def test_a_database_is_connected_limited_and_queried(page):
     expect(page.locator("#asked")).to_contain_text("There is no table 'tokens'")
 
     page.locator("[name=_continue]").click()
-    expect(page.locator(".subtitle")).to_contain_text("ready")
+    expect(page.locator(".subtitle")).to_contain_text("Ready")
     page.get_by_text("What the model is told").click()
     expect(page.locator(".model-sees pre")).to_contain_text("orders(id INTEGER, total REAL)")
     assert faults(page) == []

@@ -1,14 +1,13 @@
 """Files in the composer: attached, pasted, dropped, and read by the model."""
 
 import json
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve, use_model
+from tests.browser.conftest import use_model
 from tests.browser.conversation import last_run
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
@@ -48,10 +47,8 @@ def model() -> Iterator[wire.WireServer]:
 
 
 @pytest.fixture(scope="module")
-def reading_server(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("files")
-    shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0, **use_model(model.url))
+def reading_server(start_server, model) -> Iterator[Server]:
+    yield from start_server("files", 0, **use_model(model.url))
 
 
 @pytest.fixture

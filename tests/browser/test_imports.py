@@ -1,12 +1,10 @@
 """Tools of an OpenAPI document and MCP servers of other programs are imported."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import serve
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
 from tests.tools.shop_server import KEY, ShopServer, shop_server
@@ -32,11 +30,9 @@ def api() -> Iterator[ShopServer]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, prepared_data, api) -> Iterator[Server]:
+def site(start_server, api) -> Iterator[Server]:
     """A separate server that can reach the API."""
-    folder = tmp_path_factory.mktemp("imports")
-    shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0.003, ASHIATO_EGRESS_ALLOW=api.place)
+    yield from start_server("imports", 0.003, ASHIATO_EGRESS_ALLOW=api.place)
 
 
 @pytest.fixture

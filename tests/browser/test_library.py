@@ -1,7 +1,6 @@
 """The library: documents are uploaded, found, and opened at the passage."""
 
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +10,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import document_files
-from tests.browser.conftest import serve
 from tests.browser.server import Server
 from tests.browser.test_accessibility import READERS, faults
 
@@ -94,29 +92,24 @@ def test_a_file_that_cannot_be_read_says_why(page: Page, tmp_path, watch):
     expect(row.get_by_role("button", name=re.compile("Try again"))).to_be_visible()
 
 
-def test_dropped_files_are_uploaded(page: Page):
-    new_collection(page, "Dropped")
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("dropped", 'DragEvent("drop", { dataTransfer: data, cancelable: true })'),
+        ("pasted", 'ClipboardEvent("paste", { clipboardData: data })'),
+    ],
+    ids=["dropped", "pasted"],
+)
+def test_dropped_and_pasted_files_are_uploaded(page: Page, name, event):
+    new_collection(page, f"All {name}")
     page.evaluate(
-        """() => {
+        f"""() => {{
             const data = new DataTransfer();
-            data.items.add(new File(["Dropped words"], "dropped.txt", { type: "text/plain" }));
-            const about = { dataTransfer: data, cancelable: true };
-            window.dispatchEvent(new DragEvent("drop", about));
-        }"""
+            data.items.add(new File(["Some words"], "{name}.txt", {{ type: "text/plain" }}));
+            window.dispatchEvent(new {event});
+        }}"""
     )
-    expect(page.get_by_role("link", name="dropped", exact=True)).to_be_visible()
-
-
-def test_pasted_files_are_uploaded(page: Page):
-    new_collection(page, "Pasted")
-    page.evaluate(
-        """() => {
-            const data = new DataTransfer();
-            data.items.add(new File(["Pasted words"], "pasted.txt", { type: "text/plain" }));
-            window.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data }));
-        }"""
-    )
-    expect(page.get_by_role("link", name="pasted", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name=name, exact=True)).to_be_visible()
 
 
 def test_a_folder_is_uploaded_with_its_paths_and_without_hidden_files(page: Page, tmp_path):
@@ -200,11 +193,9 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def web_server(tmp_path_factory, prepared_data, site) -> Iterator[Server]:
+def web_server(start_server, site) -> Iterator[Server]:
     """A server that may fetch pages of the site."""
-    folder = tmp_path_factory.mktemp("web")
-    shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0.003, ASHIATO_PAGES_ALLOW=site.place)
+    yield from start_server("web", 0.003, ASHIATO_PAGES_ALLOW=site.place)
 
 
 def add_web(page: Page, url: str, **options: str) -> None:

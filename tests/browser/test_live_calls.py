@@ -1,7 +1,6 @@
 """A running call of an MCP server: its progress, the form with which it asks, its sampling."""
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 
@@ -9,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve, use_model
+from tests.browser.conftest import use_model
 from tests.browser.conversation import begin, html, last_run, tool_step
 from tests.browser.server import PROJECT, Server
 
@@ -46,11 +45,9 @@ def model() -> Iterator[wire.WireServer]:
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
+def registry(start_server, model) -> Iterator[Server]:
     """A server with a real MCP server that is a program."""
-    folder = tmp_path_factory.mktemp("registry")
-    shutil.copytree(prepared_data, folder / "data")
-    for server in serve(folder, 0, **use_model(model.url)):
+    for server in start_server("registry", 0, **use_model(model.url)):
         assert "register" in server.manage("shell", "-v0", "-c", SETUP)
         yield server
 

@@ -3,6 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.conversation import ask
+from tests.browser.test_accessibility import faults
 
 
 def test_what_a_user_states_is_saved_edited_and_used(page):
@@ -31,5 +32,11 @@ def test_what_a_user_states_is_saved_edited_and_used(page):
     page.goto("/account/memory/")
     page.get_by_role("button", name="Delete I live in Kobe").click()
     page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".memory-row")).to_contain_text("I live in Kobe")
+    page.get_by_role("button", name="Delete I live in Kobe").click()
+    expect(page.locator(".memory-row")).to_have_count(0)
+    page.goto("/account/recently-deleted/?kind=memory")
+    assert faults(page) == []
+    page.get_by_role("button", name="Restore I live in Kobe").click()
     expect(page.locator(".memory-row")).to_contain_text("I live in Kobe")
     page.get_by_role("button", name="Delete I live in Kobe").click()

@@ -35,8 +35,8 @@ def test_a_resolved_problem_opens_again_and_is_announced(server, visit):
     ask_and_wait(page, QUESTION)
     expect_soon(page, "/admin/problems/problem/", "Tool error · helper · calculator")
     assert faults(page) == []
-    title = page.locator(".problem-title").first.inner_text()
-    page.locator(".problem-title").first.click()
+    title = page.locator(".status-title").first.inner_text()
+    page.locator(".status-title").first.click()
     assert faults(page) == []
     page.get_by_role("button", name="Resolve", exact=True).click()
     expect(page.locator(".problem-status")).to_contain_text("Resolved.")

@@ -1,17 +1,16 @@
 """A voice message: recorded, transcribed, checked and sent."""
 
 import re
-import shutil
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve, use_model
+from tests.browser.conftest import use_model
 from tests.browser.conversation import last_run, log_in
 from tests.browser.server import NAME, PASSWORD
 from tests.browser.test_accessibility import faults
-from tests.media.sounds import segment, wav
+from tests.knowledge.media.sounds import segment, wav
 
 SPOKEN = [segment(0, "What is six times seven?")]
 CALL = [segment(0, "Hello."), segment(40, "Delivery is on Friday.")]
@@ -25,16 +24,14 @@ def hear(request: wire.Request) -> dict:
 
 
 @pytest.fixture(scope="module")
-def listening_server(tmp_path_factory, prepared_data):
-    folder = tmp_path_factory.mktemp("listening")
-    shutil.copytree(prepared_data, folder / "data")
+def listening_server(start_server):
     pages = {"/v1/audio/transcriptions": hear}
     with wire.serve_in_thread(lambda _: wire.say("On Friday [00:40]."), pages=pages) as model:
         settings = {
             "ASHIATO_TRANSCRIPTION_MODEL": "openai/whisper-1",
             "ASHIATO_TRANSCRIPTION_URL": model.url,
         }
-        yield from serve(folder, 0.003, **use_model(model.url), **settings)
+        yield from start_server("listening", 0.003, **use_model(model.url), **settings)
 
 
 def test_a_recording_is_transcribed_into_the_composer_and_sent(

@@ -1,7 +1,6 @@
 """What an answer can contain: formulas, diagrams, code, tables, previews and evidence."""
 
 import re
-import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve, use_model
+from tests.browser.conftest import use_model
 from tests.browser.conversation import ask_and_wait, html, last_run, number_in, tool_step
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
@@ -93,7 +92,7 @@ CITED = "12.5% of 3,480 is **435** [1]. Elephants are the largest land animals o
 
 
 @pytest.fixture(scope="module")
-def writer(tmp_path_factory, prepared_data) -> Iterator[Server]:
+def writer(start_server) -> Iterator[Server]:
     """A server whose model answers with the text that the question names."""
 
     def answer(request: wire.Request) -> wire.Reply:
@@ -110,10 +109,8 @@ def writer(tmp_path_factory, prepared_data) -> Iterator[Server]:
         )
         return wire.say(text)
 
-    folder = tmp_path_factory.mktemp("writer")
-    shutil.copytree(prepared_data, folder / "data")
     with wire.serve_in_thread(answer) as model:
-        yield from serve(folder, 0, **use_model(model.url))
+        yield from start_server("writer", 0, **use_model(model.url))
 
 
 @pytest.fixture

@@ -30,15 +30,11 @@ def bare(locator: Locator) -> str:
     return re.sub(r' data-elapsed-ms="\d+"(?: data-began="[-\d.]+")?>[^<]*', ">", text)
 
 
-def place(page: Page) -> int:
-    return int(re.search(r"at=(\d+)", page.url)[1])
-
-
 def move(page: Page, key: str) -> int:
     before = page.url
     page.keyboard.press(key)
     expect(page).not_to_have_url(before)
-    return place(page)
+    return int(re.search(r"at=(\d+)", page.url)[1])
 
 
 def test_a_run_replayed_to_its_end_equals_the_live_run(page: Page):

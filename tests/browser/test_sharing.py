@@ -58,18 +58,6 @@ def test_a_link_with_a_higher_level_shows_more(visit, server, page, run):
     expect(step.locator("pre").first).to_be_visible()
 
 
-def test_a_revoked_link_returns_404(visit, server, page, run, watch):
-    watch.expect("404")
-    link = make(page, run)
-    reader = open_elsewhere(visit, server, link)
-
-    page.locator("#share .links button").first.click()
-    expect(page.locator("#share-url")).to_have_count(0)
-
-    assert reader.goto(link).status == 404
-    expect(reader.locator("main p")).to_contain_text("This link has expired")
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("locale", ["en-GB", "ja"])
 def test_a_shared_run_fits_a_phone_without_javascript(visit, server, page, run, theme, locale):

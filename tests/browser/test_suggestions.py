@@ -10,7 +10,7 @@ FITS = "document.documentElement.scrollWidth <= innerWidth"
 SUGGESTED = """
 from django.utils import timezone
 from agents.models import Agent, Run
-from agents.suggestions.models import Suggestion
+from agents.insight.suggestions.models import Suggestion
 now, agent = timezone.now(), Agent.objects.get(name="helper")
 for subject, kind, text in (
     ("eur", "instruction", "Give amounts in EUR."),

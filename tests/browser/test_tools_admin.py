@@ -1,7 +1,6 @@
 """Tools and MCP servers in the console: tested, run, switched, watched."""
 
 import json
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import serve
 from tests.browser.server import PROJECT, Server
 from tests.browser.test_accessibility import READERS, faults
 
@@ -28,11 +26,9 @@ NARROW = {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory, prepared_data) -> Iterator[Server]:
+def shop(start_server) -> Iterator[Server]:
     """A separate server, so that its configuration doesn't affect others."""
-    folder = tmp_path_factory.mktemp("tools")
-    shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0.003, ASHIATO_METRICS_TOKEN=TOKEN)
+    yield from start_server("tools", 0.003, ASHIATO_METRICS_TOKEN=TOKEN)
 
 
 @pytest.fixture
@@ -86,14 +82,6 @@ def test_a_real_server_is_tested_before_saving(page: Page):
     expect(other.locator("#content")).not_to_contain_text("clock")
 
 
-def test_form_errors_are_shown_without_connecting(page: Page):
-    fill_in(page, "clock", "bash", [])
-    page.get_by_role("button", name="Test without saving").click()
-
-    expect(page.locator("#tried")).to_contain_text("Not tested. Fix these errors first.")
-    expect(page.locator("#tried")).to_contain_text("can run any program")
-
-
 def test_a_tool_of_a_real_server_is_run_manually(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
     page.locator("[name=_continue]").click()
@@ -141,25 +129,6 @@ def test_a_tool_is_run_by_keyboard_and_without_javascript(visit, shop, plain):
     page.keyboard.press("Enter")
 
     expect(page.locator("#outcome figure").last).to_contain_text("42")
-
-
-def test_a_tool_is_switched_off_on_its_servers_page(page: Page, plain):
-    page.goto(plain)
-    row = page.locator("tr", has=page.get_by_role("link", name="plain__set", exact=True))
-    row.get_by_role("button", name="Disable plain__set").click()
-
-    expect(page.locator(".messagelist .success")).to_have_text("Disabled: plain__set")
-    expect(row).to_contain_text("Disabled")
-    row.get_by_role("button", name="Enable plain__set").click()
-    expect(row).to_contain_text("Accepted")
-
-
-def test_the_uptime_strip_of_a_server_has_a_text(page: Page, plain):
-    page.goto(plain)
-
-    expect(page.get_by_role("img", name="Healthy in 100%")).to_be_visible()
-    expect(page.locator(".strip rect.up")).to_have_count(1)
-    expect(page.locator(".strip")).to_contain_text("in the last 24 hours")
 
 
 @pytest.fixture(params=READERS)

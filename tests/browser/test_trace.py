@@ -224,21 +224,6 @@ def test_the_run_page_is_equal_live_and_reloaded(slow_page: Page):
     assert html(run) == watched
 
 
-def test_missing_and_forbidden_runs_get_a_friendly_404(visit, page, server, guest, watch):
-    watch.expect("404")
-    ask_and_wait(page, CALCULATION)
-    last_run(page).get_by_role("link", name="Trace").click()
-    expect(page).to_have_url(re.compile(r"/traces/"))
-    stranger = visit(server, storage_state=guest)
-
-    for address in (f"/traces/{number_in(page)}/", "/traces/999999/"):
-        assert stranger.goto(address).status == 404
-        expect(stranger.get_by_role("heading", level=1)).to_have_text(
-            "This page isn’t available"
-        )
-        expect(stranger.get_by_role("link", name="Back to chat")).to_be_visible()
-
-
 def test_steps_of_a_long_run_are_found(page: Page):
     page.goto("/")
     page.locator("select[name=agent]").select_option("planner")

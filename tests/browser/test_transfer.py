@@ -1,27 +1,23 @@
 """Chats are published, exported, imported and shared with people found by name."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import serve
 from tests.browser.conversation import ask_and_wait
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
 
-EXPORTS = Path(__file__).parents[1] / "chat" / "exports"
+EXPORTS = Path(__file__).parents[1] / "chat" / "transfer" / "exports"
 QUESTION = "What is 12.5% of 3480? My address is ada@example.com."
 NOBODY = {"cookies": [], "origins": []}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory, prepared_data):
-    folder = tmp_path_factory.mktemp("transfer")
-    shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0.003, ASHIATO_SUGGEST_PEOPLE="true")
+def server(start_server):
+    yield from start_server("transfer", 0.003, ASHIATO_SUGGEST_PEOPLE="true")
 
 
 def publish(page: Page) -> str:

@@ -29,7 +29,7 @@ class Held:
 @pytest.fixture
 async def model(monkeypatch):
     """A model that waits in the middle of its answer until the test releases it."""
-    from agents.catalog import model_clients
+    from agents.catalog.language_models import model_clients
 
     model = Held()
     monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)

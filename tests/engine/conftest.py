@@ -3,13 +3,12 @@ import pytest
 from agents.engine import (
     AgentRuntime,
     FallbackStrategy,
-    Guardrails,
     ReActPlanner,
     RetryPolicy,
     Tool,
-    ToolRegistry,
     ToolResult,
 )
+from agents.engine.loop import Citations, Termination
 from agents.engine.testing import ScriptedModel
 
 
@@ -31,6 +30,29 @@ class Echo:
         return ToolResult(input["text"])
 
 
+NEVER = RetryPolicy(max_retries=0)
+
+
+def make_runtime(
+    planner,
+    tools=(),
+    guardrails=None,
+    *,
+    kind=AgentRuntime,
+    retry=NEVER,
+    circuits=None,
+    policy=None,
+    capabilities=(),
+    **options,
+):
+    """Build an agent that retries nothing, waits for nothing and checks its citations."""
+    fallback = FallbackStrategy(pause=0, retry=retry, circuits=circuits)
+    more = [Citations()] if policy is None else [Citations(), Termination(policy)]
+    return kind(
+        planner, tools, guardrails, fallback, capabilities=[*capabilities, *more], **options
+    )
+
+
 @pytest.fixture(params=["native", "react"])
 def dialect(request):
     return request.param
@@ -43,11 +65,8 @@ def agent(dialect):
 
     def build(*script, tools: list[Tool] = (), **options) -> AgentRuntime:
         models.append(ScriptedModel(*script, dialect=dialect))
-        guardrails = options.pop("guardrails", Guardrails())
         planner = ReActPlanner(models[-1], "scripted", dialect=dialect)
-        fallback = FallbackStrategy(pause=0)
-        options.setdefault("retry", RetryPolicy(max_retries=0))
-        return AgentRuntime(planner, ToolRegistry(tools), guardrails, fallback, **options)
+        return make_runtime(planner, tools, **options)
 
     yield build
     for model in models:

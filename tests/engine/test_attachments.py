@@ -7,25 +7,22 @@ from dataclasses import replace
 import pytest
 
 from agents.engine import (
-    AgentRuntime,
-    FallbackStrategy,
-    Guardrails,
     ReActPlanner,
-    ToolRegistry,
     ToolResult,
     attachments,
 )
 from agents.engine.attachments import MemoryAttachmentStore, image_size, token_count
 from agents.engine.events import EventType
+from agents.engine.loop import Attachments
 from agents.engine.planner import message_attachments
 from agents.engine.privacy.pseudonyms import Pseudonymizer
 from agents.engine.privacy.redaction import redact
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel
 from agents.engine.tool import Attachment
-from tests.engine.conftest import Echo
-from tests.engine.test_approval import _reload_event, collect_events
-from tests.engine.test_takeover import Steady, check
+from tests.engine.conftest import Echo, make_runtime
+from tests.engine.loop.test_approval import _reload_event, collect_events
+from tests.engine.loop.test_takeover import Steady, check
 from tests.pictures import png, wav
 
 PICTURE = Attachment(data=png(), mime_type="image/png", name="chart.png")
@@ -46,10 +43,7 @@ def drawing(*found, text="Here it is.", **more):
 def runtime(dialect, tool, senses=("image",), model=None, store=None, **options):
     model = model or ScriptedModel(CALL, ANSWER, dialect=dialect)
     planner = ReActPlanner(model, "scripted", dialect=dialect, senses=senses, **options)
-    registry = ToolRegistry([tool])
-    return AgentRuntime(
-        planner, registry, Guardrails(), FallbackStrategy(pause=0), attachments=store
-    )
+    return make_runtime(planner, [tool], capabilities=[Attachments(store)])
 
 
 async def last_request(dialect, tool, **options):

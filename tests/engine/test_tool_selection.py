@@ -7,6 +7,7 @@ import pytest
 
 from agents.engine import ToolResult
 from agents.engine.events import EventType
+from agents.engine.loop import ToolSelection
 from agents.engine.testing import Call, Says
 from agents.engine.tool_selection import (
     CONSTANT_TOOLS,
@@ -57,7 +58,9 @@ def names_sent(request, dialect):
 
 
 async def test_up_to_the_limit_all_tools_are_sent_and_nothing_is_added(agent, dialect, tools):
-    runtime = agent(Says(answer="Yes."), tools=tools[:30], tool_selector=ToolSelector())
+    runtime = agent(
+        Says(answer="Yes."), tools=tools[:30], capabilities=[ToolSelection(ToolSelector())]
+    )
 
     events = await run(runtime)
 
@@ -69,7 +72,9 @@ async def test_up_to_the_limit_all_tools_are_sent_and_nothing_is_added(agent, di
 
 
 async def test_of_300_tools_at_most_25_are_sent_with_the_reasons(agent, dialect, tools):
-    runtime = agent(Says(answer="Yes."), tools=tools, tool_selector=ToolSelector())
+    runtime = agent(
+        Says(answer="Yes."), tools=tools, capabilities=[ToolSelection(ToolSelector())]
+    )
 
     events = await run(runtime)
 
@@ -90,7 +95,7 @@ async def test_a_tool_that_was_not_sent_is_found_and_called_directly(agent, dial
         Says.call(HIDDEN, **ARGUMENTS),
         Says(answer="Done."),
         tools=tools,
-        tool_selector=ToolSelector(),
+        capabilities=[ToolSelection(ToolSelector())],
     )
 
     events = await run(runtime)
@@ -112,7 +117,7 @@ async def test_a_call_through_the_bridge_is_the_call_of_the_tool(agent, tools):
         Says(calls=(Call("call_tool", bridged),)),
         Says(answer="Done."),
         tools=tools,
-        tool_selector=ToolSelector(),
+        capabilities=[ToolSelection(ToolSelector())],
     )
 
     events = await run(runtime)
@@ -146,7 +151,7 @@ async def test_an_unsent_tool_that_needs_approval_waits_and_resumes(
     agent, guarded, name, dialect
 ):
     given = ARGUMENTS if name == HIDDEN else {"name": HIDDEN, "arguments": ARGUMENTS}
-    more = {"tools": guarded, "tool_selector": ToolSelector()}
+    more = {"tools": guarded, "capabilities": [ToolSelection(ToolSelector())]}
     before = agent(Says(calls=(Call(name, given),)), **more)
     events = await run(before)
     (request,) = found(events, EventType.APPROVAL_REQUESTED)
@@ -167,7 +172,7 @@ async def test_guessed_arguments_are_checked_before_a_person_is_asked(agent, gua
         Says.call(HIDDEN, amount="40"),
         Says(answer="I need the charge."),
         tools=guarded,
-        tool_selector=ToolSelector(),
+        capabilities=[ToolSelection(ToolSelector())],
     )
 
     events = await run(runtime)
@@ -183,7 +188,7 @@ async def test_an_unknown_tool_is_recorded_and_similar_names_are_suggested(agent
         Says.call("stripe__refund_charges"),
         Says(answer="Sorry."),
         tools=tools,
-        tool_selector=ToolSelector(),
+        capabilities=[ToolSelection(ToolSelector())],
     )
 
     events = await run(runtime)
@@ -281,7 +286,7 @@ async def test_a_call_with_wrong_arguments_isnt_made_by_another_tool_without_a_p
         Says.call(HIDDEN, amount="40"),
         Says(answer="I need the charge."),
         tools=[*guarded, other],
-        tool_selector=ToolSelector(),
+        capabilities=[ToolSelection(ToolSelector())],
     )
 
     events = await run(runtime)

@@ -6,8 +6,6 @@ import pytest
 
 from tests import first_start
 from tests.faults.product import Product
-from tests.faults.rows import ROWS
-from tests.faults.testbed import NotAvailable
 from tests.faults.testbed_kinds import open_testbed
 
 
@@ -39,20 +37,3 @@ def testbeds(prepared_data):
             return kept[kind]
 
         yield testbed
-
-
-@pytest.fixture
-def holds(testbeds):
-    """Play a row of the table, and expect no violations."""
-
-    async def play(row, times=1, **size):
-        kind = next(known.kind for known in ROWS.values() if known.play is row)
-        try:
-            async with testbeds(kind) as testbed:
-                result = await row(testbed, times, **size)
-        except NotAvailable as reason:
-            pytest.skip(str(reason))
-        assert result.histories
-        assert result.violations == []
-
-    return play

@@ -8,7 +8,7 @@ import aiohttp
 import psutil
 
 from agents.runs import close_codes
-from agents.web.frames import MAX_FRAME_BYTES
+from agents.web.consumers.frames import MAX_FRAME_BYTES
 from tests.bench import bodies
 from tests.bench.rounds import percentile
 from tests.faults.rows import order, row, unless

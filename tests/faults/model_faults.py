@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from agents.llm import provider_errors
+from agents.llm.wire import provider_errors
 from tests.faults.rows import order, row, unless
 from tests.faults.tab import Tab
 from tests.faults.testbed import Result, Testbed
@@ -11,8 +11,8 @@ from tests.faults.testbed_kinds import SECRET
 
 ENDS = 30
 SCRIPTED = "openai/scripted"
-CUT_OFF = provider_errors.ANSWER_CUT_OFF.format(model=SCRIPTED)
-UNREADABLE = provider_errors.UNREADABLE_RESPONSE.format(model=SCRIPTED)
+CUT_OFF = provider_errors.ANSWER_CUT_OFF.fill(model=repr(SCRIPTED))
+UNREADABLE = provider_errors.UNREADABLE_RESPONSE.fill(model=repr(SCRIPTED))
 
 
 async def _ask_and_expect(
@@ -157,7 +157,7 @@ async def f20(testbed: Testbed, times: int) -> Result:
         await tab.ask("words:3", agent)
         await tab.until_over(ENDS)
         missing = unless(
-            provider_errors.NOT_CONNECTED.partition("{")[0] in tab.text and words in tab.text,
+            provider_errors.NOT_CONNECTED.partition("%")[0] in tab.text and words in tab.text,
             words,
         )
         missing += _leaks(tab)

@@ -6,10 +6,10 @@ import sys
 from tests.bench import accounts  # noqa: F401  (sets Django up)
 
 from agents.knowledge import ingestion  # isort: skip
-from agents.files import save  # isort: skip
+from agents.knowledge.files import save  # isort: skip
 from agents.models import Collection, Schedule, ToolRegistration  # isort: skip
-from agents.workflows import acceptance, versions  # isort: skip
-from chat.imports import jobs  # isort: skip
+from agents.web.workflows import acceptance, versions  # isort: skip
+from chat.transfer.imports import jobs  # isort: skip
 from django.contrib.auth.models import User  # isort: skip
 from django.core.files.uploadedfile import SimpleUploadedFile  # isort: skip
 from django.utils import timezone  # isort: skip

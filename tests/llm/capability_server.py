@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Callable
 
-from agents.llm.model_probe import COLOURS
+from agents.llm.discovery.model_probe import COLOURS
 from tests.wire import Reply, Request, call, fail, say
 
 CITY = '{"city": "Tokyo", "inhabitants": 14000000}'

@@ -19,7 +19,7 @@ from agents.engine import (
     ReActPlanner,
     ToolRegistry,
 )
-from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop.tool_calls.approval import AskPersonTool
 from agents.engine.material import Passage
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolResult, text_argument

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.llm.configured_model import ConfiguredModel
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 
 

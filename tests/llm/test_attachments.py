@@ -6,19 +6,14 @@ from base64 import b64encode
 import pytest
 
 from agents.engine import (
-    AgentRuntime,
-    FallbackStrategy,
-    Guardrails,
     ReActPlanner,
-    RetryPolicy,
-    ToolRegistry,
     ToolResult,
 )
 from agents.engine.tool import Attachment
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from tests import wire
-from tests.engine.conftest import Echo
+from tests.engine.conftest import Echo, make_runtime
 from tests.llm import anthropic_wire as anthropic
 from tests.llm import gemini_wire as gemini
 from tests.llm import ollama_wire as ollama
@@ -46,12 +41,8 @@ async def drawn(llm, model, replies, found=(PICTURE,), address=None, **options):
     async with wire.WireServer(replies) as server:
         url = address(server) if address else server.url
         options = {"senses": ["image", "audio"], **options}
-        agent = AgentRuntime(
-            ReActPlanner(llm(KEY, url), model, **options),
-            ToolRegistry([Echo("draw", draw)]),
-            Guardrails(),
-            FallbackStrategy(pause=0),
-            retry=RetryPolicy(max_retries=0),
+        agent = make_runtime(
+            ReActPlanner(llm(KEY, url), model, **options), [Echo("draw", draw)]
         )
         result = await agent.run("Draw", raise_on_failure=True)
         assert result.answer == "Up."

@@ -4,7 +4,7 @@ import pytest
 
 from agents.engine.errors import ModelError
 from agents.llm.configured_model import ConfiguredModel, UnavailableModel
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.model_info import Price
 from tests.wire import WireServer, say
 

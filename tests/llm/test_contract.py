@@ -24,11 +24,12 @@ from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import assemble
-from agents.llm import model_info, provider_errors
-from agents.llm.direct_model import DirectModel
+from agents.llm import model_info
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up
 from agents.llm.parameters.model_names import full_name, provider_of
 from agents.llm.providers import PROVIDERS
+from agents.llm.wire import provider_errors
 from tests.sampling import one_in
 from tests.wire import (
     HANG,
@@ -191,7 +192,7 @@ async def test_a_provider_timeout_is_reported_as_a_timeout(route, status):
     error = await failure(route, fail(status, "Late"))
 
     assert type(error) is ModelTimeout
-    assert str(error) == provider_errors.NO_RESPONSE.format(model=MODEL)
+    assert str(error) == provider_errors.NO_RESPONSE.fill(model=repr(MODEL))
 
 
 @pytest.mark.parametrize("as_date", [False, True])
@@ -222,8 +223,8 @@ async def test_a_refused_connection_names_the_address(route):
     with pytest.raises(AgentConnectionError) as caught:
         await ask(route(KEY, f"http://127.0.0.1:{port}/v1"))
 
-    assert str(caught.value) == provider_errors.NOT_CONNECTED.format(
-        where=f"{MODEL!r} at 127.0.0.1:{port}",
+    assert str(caught.value) == provider_errors.NOT_CONNECTED.fill(
+        model=f"{MODEL!r} at 127.0.0.1:{port}",
         reason=provider_errors.UNREACHABLE_REASONS["ConnectError"],
     )
 
@@ -257,13 +258,13 @@ async def test_a_truncated_answer_is_a_connection_error(route, after):
     error = await failure(route, cut(say("one two three", chunks=3), after=after))
 
     assert type(error) is AgentConnectionError
-    assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=MODEL)
+    assert str(error) == provider_errors.ANSWER_CUT_OFF.fill(model=repr(MODEL))
 
 
 async def test_an_answer_without_a_finish_reason_was_cut_off(route):
     error = await failure(route, Reply(parts=say("one two", chunks=2).parts[:2]))
 
-    assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=MODEL)
+    assert str(error) == provider_errors.ANSWER_CUT_OFF.fill(model=repr(MODEL))
 
 
 async def test_a_disconnect_after_the_finish_reason_loses_nothing(route):
@@ -283,7 +284,7 @@ async def test_silence_ends_with_the_timeout(route, after):
     error = await failure(route, hang(say("one two", chunks=2), after=after), timeout=0.3)
 
     assert type(error) is ModelTimeout
-    assert str(error) == provider_errors.NO_RESPONSE.format(model=MODEL)
+    assert str(error) == provider_errors.NO_RESPONSE.fill(model=repr(MODEL))
 
 
 async def test_a_missing_first_chunk_times_out_and_closes_the_connection(route):
@@ -325,7 +326,7 @@ async def test_garbage_in_the_stream_is_a_model_error(route, garbage):
     error = await failure(route, spoil(say("one two", chunks=2), event, after=1))
 
     assert type(error) is ModelError
-    assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
+    assert str(error) == provider_errors.UNREADABLE_RESPONSE.fill(model=repr(MODEL))
 
 
 async def test_invalid_utf8_is_replaced_without_ending_the_answer(route):

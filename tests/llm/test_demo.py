@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils import translation
 
-from agents.catalog import sample_data, sample_questions
+from agents.catalog.samples import sample_data, sample_questions
 from agents.engine.events import EventType
 from agents.engine.tool import ToolResult, specification
 from agents.engine.turn import assemble

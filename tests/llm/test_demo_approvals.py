@@ -6,15 +6,16 @@ import pytest
 
 from agents.engine.events import EventType
 from agents.engine.guardrails.checks import Guardrails
-from agents.engine.loop.approval import ApprovalDecision
+from agents.engine.loop import Approvals
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.runtime import AgentRuntime
-from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.loop.tool_calls.approval import ApprovalDecision
+from agents.engine.loop.tool_calls.tool_fallback import FallbackStrategy
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
 from agents.llm.demo import conversation
 from agents.tools.calculator import CalculatorTool
-from tests.engine.test_approval import collect_events, with_decision
+from tests.engine.loop.test_approval import collect_events, with_decision
 from tests.llm.demo_shop import demo
 from tests.llm.test_demo import shop, tools
 
@@ -34,7 +35,7 @@ def careful(request, tools):
             ToolRegistry(tools),
             Guardrails(),
             FallbackStrategy(),
-            auto_execute_tools=False,
+            capabilities=[Approvals(auto_execute=False)],
             **more,
         )
 

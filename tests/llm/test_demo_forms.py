@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from agents.engine.guardrails import Guardrails
 from agents.engine.json_schema import validate_schema, violations
-from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.loop.output.output_schema import OutputSchema
 from agents.engine.loop.runtime import AgentRuntime
-from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.loop.tool_calls.tool_fallback import FallbackStrategy
 from agents.engine.planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
 from agents.engine.turn import assemble

@@ -8,7 +8,7 @@ from agents.engine import ModelError
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.runtime import AgentRuntime
-from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.loop.tool_calls.tool_fallback import FallbackStrategy
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.testing import ScriptedModel
 from agents.engine.tool import ToolRegistry

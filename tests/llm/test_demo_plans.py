@@ -9,20 +9,20 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.catalog import sample_data
+from agents.catalog.samples import sample_data
 from agents.engine.events import EventType
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.json_schema import violations
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.output_schema import OutputSchema
-from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.loop.output.output_schema import OutputSchema
+from agents.engine.loop.tool_calls.approval import AskPersonTool
+from agents.engine.loop.tool_calls.tool_fallback import FallbackStrategy
 from agents.engine.material import Passage
 from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.plans.answer_merging import QUESTION_TEMPLATE
+from agents.engine.plans.definition.plan import ExecutionPlan
+from agents.engine.plans.definition.validation import find_problems
+from agents.engine.plans.merging.answer_merging import QUESTION_TEMPLATE
 from agents.engine.plans.orchestrator import RESULTS_PROMPT, Orchestrator
-from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.plan_writer import PLAN_SCHEMA
-from agents.engine.plans.validation import find_problems
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolRegistry, ToolResult, specification
 from agents.llm.demo import panel, planner

@@ -12,9 +12,9 @@ import pytest
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, RateLimited
 from agents.engine.turn.assembly import assemble
 from agents.engine.turn.reasoning import portable_message
-from agents.llm import http, provider_errors
-from agents.llm.direct_model import DirectModel
-from agents.llm.http import error_message
+from agents.llm.direct.direct_model import DirectModel
+from agents.llm.wire import http, provider_errors
+from agents.llm.wire.http import error_message
 from tests.bench.fake_llm import FakeLLM, Plan, stamps
 from tests.wire import DONE, SSE, USAGE, Reply, WireServer, chunk, say
 
@@ -137,14 +137,14 @@ async def test_a_long_gateway_header_is_read():
 async def test_an_html_page_is_not_an_answer():
     error = await failure(framed_reply(b"<html><title>Log in</title></html>", kind="text/html"))
 
-    assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
+    assert str(error) == provider_errors.UNREADABLE_RESPONSE.fill(model=repr(MODEL))
 
 
 async def test_an_endless_line_is_rejected():
     endless = [b"data: ", *[b"x" * 1024 * 1024] * 17]
     error = await failure(Reply(parts=tuple(endless)))
 
-    assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
+    assert str(error) == provider_errors.UNREADABLE_RESPONSE.fill(model=repr(MODEL))
 
 
 async def test_a_redirect_is_not_followed_with_a_key():
@@ -245,7 +245,7 @@ async def test_an_endless_error_body_is_cut(monkeypatch):
 async def test_an_exceeded_context_window_is_reported(error):
     told = await failure(framed_reply(json.dumps({"error": error}).encode(), 400))
 
-    opening = provider_errors.CHAT_TOO_LONG.quoting.format(model=MODEL, words="")
+    opening = provider_errors.CHAT_TOO_LONG.quoting.fill(model=repr(MODEL), words="")
     assert str(told).startswith(opening)
 
 

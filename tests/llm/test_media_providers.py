@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agents.engine.errors import AgentError, ModelError
+from agents.knowledge.media.transcript import parse_reply, to_lines
 from agents.llm import media_api
 from agents.llm.media_models import MediaModel, Upload
-from agents.media.transcript import parse_reply, to_lines
 from tests.pictures import png
 from tests.wire import HANG, Reply, WireServer, fail
 

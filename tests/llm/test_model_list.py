@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, ModelTimeout
-from agents.llm import model_list
-from agents.llm.model_list import ListedModel, ModelsNotListed, list_models
+from agents.llm.discovery import model_list
+from agents.llm.discovery.model_list import ListedModel, ModelsNotListed, list_models
 from agents.llm.parameters import ModelSettings
-from agents.llm.provider_errors import CHECK_KEY_ADVICE
+from agents.llm.wire.provider_errors import CHECK_KEY_ADVICE
 from tests.wire import HANG, Reply, WireServer, closed_port, fail
 
 KEY = "sk-very-secret-key-0123456789"

@@ -4,9 +4,9 @@ import pytest
 
 from agents.engine.errors import AgentError
 from agents.llm.configured_model import ConfiguredModel
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
+from agents.llm.discovery.model_probe import ProbeResult, probe
 from agents.llm.litellm_model import LiteLLMModel
-from agents.llm.model_probe import ProbeResult, probe
 from tests.llm.capability_server import model_with
 from tests.wire import WireServer, cut, fail, say
 

@@ -14,9 +14,9 @@ import pytest
 
 from agents.engine.errors import AgentError, ModelError
 from agents.engine.turn.assembly import assemble
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
+from agents.llm.discovery.model_probe import solid_png
 from agents.llm.litellm_model import LiteLLMModel
-from agents.llm.model_probe import solid_png
 from tests.llm import ollama_wire
 from tests.wire import DONE, LINES, SSE, Reply, WireServer, chunk, say
 

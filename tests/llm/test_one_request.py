@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 from agents.engine.errors import AgentError
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.parameters.options import AWS_PREFIXES
 from agents.llm.providers import PROVIDERS

@@ -21,8 +21,8 @@ from agents.engine.planner import reply_readers
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import PlanResult
-from agents.llm import provider_errors
 from agents.llm.litellm_model import LiteLLMModel
+from agents.llm.wire import provider_errors
 from tests.llm import anthropic_wire as anthropic
 from tests.llm import gemini_wire as gemini
 from tests.llm import ollama_wire as ollama
@@ -275,7 +275,7 @@ async def test_an_answer_without_its_end_was_cut_off(wire, end):
     error = await failure(wire, Reply(parts=(*parts, *end), headers=whole.headers))
 
     assert type(error) is AgentConnectionError
-    assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=wire.MODEL)
+    assert str(error) == provider_errors.ANSWER_CUT_OFF.fill(model=repr(wire.MODEL))
 
 
 @pytest.mark.parametrize("end", [(CUT,), ()], ids=["reset", "polite"])

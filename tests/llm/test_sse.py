@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.llm import json_codec, sse
-from agents.llm.provider_errors import StreamGarbled
-from agents.llm.sse import EventReader
+from agents.llm.wire import json_codec, sse
+from agents.llm.wire.provider_errors import StreamGarbled
+from agents.llm.wire.sse import EventReader
 
 
 def read(*pieces):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.memory.candidates import find_candidates
+from agents.memory.candidates import find_memories
 from agents.models import Agent, Membership, Memory, Project, ProjectMember, Run
 
 PEOPLE = ("ada", "ben", "cho")
@@ -40,13 +40,13 @@ def test_a_run_never_gets_others_memories(data, django_user_model, transactional
         project = None if place is None else projects[place]
         run = Run(user=people[asker], topic="chat.7", project=project)
 
-        found = find_candidates(run, Agent())
+        found = find_memories(run, Agent())
 
         for memory in Memory.objects.filter(pk__in=[m.pk for m in found]):
             if memory.project_id is None:
                 assert memory.user_id == people[asker].pk
                 assert not is_shared
-                assert project is None or others(members[place], place) <= {asker}
+                assert project is None or (members[place] | {place}) <= {asker}
             else:
                 assert memory.project_id == project.pk
                 assert asker in members[place] | {place}
@@ -57,7 +57,3 @@ def make_project(people, at, members):
     for number in members | {at}:
         ProjectMember.objects.create(project=project, topic=project.topic, user=people[number])
     return project
-
-
-def others(members, owner):
-    return members | {owner}

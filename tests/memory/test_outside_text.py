@@ -9,12 +9,12 @@ from agents.memory.tool import has_read_others
 from agents.memory.user_requests import save_requested
 from agents.models import AgentStep, Memory, OutsideTextTopic, Run
 from agents.runs.projection.rows import ProjectedRows
-from chat.imports import rows, trees
-from chat.imports.values import Node, SourceChat
 from chat.messages import submission
 from chat.models import ChatSession
 from chat.projects import membership
 from chat.sharing import members
+from chat.transfer.imports import rows, trees
+from chat.transfer.imports.values import Node, SourceChat
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +76,7 @@ def test_an_imported_request_that_is_answered_again_is_only_suggested(person, ag
     original = saved.messages.get()
 
     again = submission.save(saved, person, words, "c", instead_of=original.pk)
-    request = save_requested(again.run, agent, Guardrails)
+    request = save_requested(again.run, agent, Guardrails())
 
     assert request.memory.status == "proposed"
     assert "suggested" in request.to_note()
@@ -91,7 +91,7 @@ def test_a_request_that_was_edited_is_saved(chat, person, agent):
         chat, person, "Remember that I live in Kyoto", "b", instead_of=original.pk
     )
 
-    assert save_requested(edited.run, agent, Guardrails).memory.status == "active"
+    assert save_requested(edited.run, agent, Guardrails()).memory.status == "active"
 
 
 def test_a_tool_that_is_named_almost_like_remember_counts(chat, prepare, next_run):
@@ -109,7 +109,7 @@ def test_a_rerun_of_a_deleted_question_has_no_memory(prepare, agent):
     run = prepare("Remember that I live in Uji")
     run.origin_step = 1
 
-    assert save_requested(run, agent, Guardrails) is None
+    assert save_requested(run, agent, Guardrails()) is None
     assert not policy.is_possible(run, agent)
 
 

@@ -4,7 +4,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 
-from agents.accounts import profiles
+from agents.accounts.users import profiles
 from agents.models import (
     Agent,
     GuardrailPattern,

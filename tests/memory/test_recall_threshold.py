@@ -3,7 +3,7 @@
 import pytest
 
 from agents.knowledge import embeddings
-from agents.memory.recall import MIN_SIMILARITY
+from agents.memory.recall import MIN_MEMORY_SIMILARITY
 
 pytestmark = pytest.mark.slow
 
@@ -87,7 +87,7 @@ def test_the_minimum_recalls_most_and_hardly_anything_unrelated():
     others = embeddings.embed(UNRELATED, "query", model="local")
 
     fitting = [float(one @ memories[at]) for one, (_, at) in zip(asked, FITTING, strict=True)]
-    unrelated = (others @ memories.T >= MIN_SIMILARITY).sum() / len(UNRELATED)
+    unrelated = (others @ memories.T >= MIN_MEMORY_SIMILARITY).sum() / len(UNRELATED)
 
-    assert sum(score >= MIN_SIMILARITY for score in fitting) / len(fitting) >= 0.55
+    assert sum(score >= MIN_MEMORY_SIMILARITY for score in fitting) / len(fitting) >= 0.55
     assert unrelated <= 0.1

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.memory import statements
-from agents.memory.subjects import subject_of
+from agents.memory.statements import subject_of
 
 
 @pytest.mark.parametrize(

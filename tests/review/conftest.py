@@ -1,7 +1,6 @@
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import connection
-from django.test import Client
 from django.utils import timezone
 
 from agents.models import Agent, AgentStep, Approval, Run, RunEvent
@@ -13,12 +12,6 @@ PERSONAL = (MAIL, PHONE)
 def may(user, *codenames):
     user.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
     return type(user).objects.get(pk=user.pk)
-
-
-def client_of(user, **options):
-    client = Client(**options)
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from agents.engine.events import Event, EventType
 from agents.models import AgentStep, Run
-from agents.review import exports, listing
-from agents.review.charts import p95
-from agents.review.filter_language import parse
+from agents.review import exports
+from agents.review.filters.filter_language import parse
+from agents.review.run_list import listing
+from agents.review.run_list.charts import p95
 from agents.runs import clocks, event_store
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.template_cache import run_header
+from agents.web.presentation.run_fragments import run_header
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -124,10 +125,8 @@ def test_list_filter_and_chart_use_active_time(sent, person):
     )
 
 
-def test_the_list_hatches_waiting_time(sent, client, person):
-    client.force_login(person)
-
-    html = client.get("/traces/").content.decode()
+def test_the_list_hatches_waiting_time(sent, person_client):
+    html = person_client.get("/traces/").text
     cell = html.split('<span class="waited"')[1].split("</td>")[0]
     assert "40.0 s" in cell
     assert "excluding time waiting for users" in html
@@ -171,6 +170,6 @@ def test_steps_are_turns_or_steps_of_a_plan_everywhere(sent, run, person, client
     page = listing.load_page(person, parse("steps:3", is_reviewer=False), listing.Cursor())
     assert [found.pk for found in page.found] == [plan.pk]
     client.force_login(person)
-    compared = client.get(f"/traces/{sent.pk}/compare/{plan.pk}/").content.decode()
+    compared = client.get(f"/traces/{sent.pk}/compare/{plan.pk}/").text
     cells = compared.split(">Steps</th>")[1].split("</tr>")[0]
     assert re.findall(r"<td>(\d+)</td>", cells) == ["1", "3"]

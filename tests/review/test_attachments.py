@@ -8,12 +8,13 @@ from hashlib import sha256
 import pytest
 from django.test import Client
 
-from agents.files import store
+from agents.knowledge.files import store
 from agents.models import AgentStep, AuditEntry, RunAttachment
 from agents.review import exports
 from chat.people_data import data_export
+from tests.conftest import as_user, select
 from tests.pictures import png, wav
-from tests.review.conftest import MAIL, client_of
+from tests.review.conftest import MAIL
 from tests.review.test_sharing import link_url, share
 from tests.sampling import one_in
 
@@ -42,7 +43,7 @@ def url(row, run=None):
 
 
 def test_an_image_is_served_inert(picture, person):
-    answer = client_of(person).get(url(picture))
+    answer = as_user(person).get(url(picture))
 
     assert (answer.status_code, answer.content) == (200, png())
     assert answer.headers["Content-Type"] == "image/png"
@@ -56,7 +57,7 @@ def test_an_image_is_served_inert(picture, person):
 def test_anything_else_is_downloaded(personal_run, person, mime_type):
     row = attach(personal_run, b"<script>alert(1)</script>", mime_type, 'a"b\r\n/../é.svg')
 
-    answer = client_of(person).get(url(row))
+    answer = as_user(person).get(url(row))
 
     assert answer.headers["Content-Type"] == "application/octet-stream"
     disposition = answer.headers["Content-Disposition"]
@@ -67,8 +68,8 @@ def test_anything_else_is_downloaded(personal_run, person, mime_type):
 def test_an_unchanged_file_is_not_sent_again(picture, person, stranger):
     known = {"If-None-Match": f'"{picture.digest}"'}
 
-    assert client_of(person).get(url(picture), headers=known).status_code == 304
-    assert client_of(stranger).get(url(picture), headers=known).status_code == 404
+    assert as_user(person).get(url(picture), headers=known).status_code == 304
+    assert as_user(stranger).get(url(picture), headers=known).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -90,14 +91,14 @@ def test_an_unchanged_file_is_not_sent_again(picture, person, stranger):
 def test_a_range_of_an_audio_file_can_be_requested(personal_run, person, asked, status, found):
     row = attach(personal_run, wav(), "audio/wav", "a.wav")
 
-    answer = client_of(person).get(url(row), headers={"Range": asked})
+    answer = as_user(person).get(url(row), headers={"Range": asked})
 
     assert (answer.status_code, answer.content) == (status, wav()[slice(*found)])
 
 
 def test_a_reviewer_sees_no_file_before_unmasking(picture, auditor):
-    client = client_of(auditor)
-    page = client.get(f"/traces/{picture.run_id}/").content.decode()
+    client = as_user(auditor)
+    page = client.get(f"/traces/{picture.run_id}/").text
 
     refused = client.get(url(picture))
     client.post(f"/traces/{picture.run_id}/unmask/", {"reason": "A complaint"})
@@ -110,13 +111,13 @@ def test_a_reviewer_sees_no_file_before_unmasking(picture, auditor):
 
 
 def test_only_a_link_that_shows_everything_shows_files(picture, person):
-    client = client_of(person)
+    client = as_user(person)
 
     for level, status in {"person": 404, "reviewer": 404, "auditor": 200}.items():
         link = link_url(share(client, picture.run, level))
         answer = Client().get(f"{link}attachments/{picture.digest}/")
         assert answer.status_code == status, level
-        page = Client().get(link).content.decode()
+        page = Client().get(link).text
         assert (f'src="attachments/{picture.digest}/"' in page) is (status == 200)
 
     assert answer.headers["Cache-Control"] == "no-store, private"
@@ -126,13 +127,14 @@ def test_only_a_link_that_shows_everything_shows_files(picture, person):
 def test_the_step_shows_an_image_a_player_and_a_file(picture, personal_run, person):
     attach(personal_run, wav(), "audio/wav", "voice.wav")
     attach(personal_run, b"%PDF", "application/pdf", "<b>report.pdf")
-    page = client_of(person).get(f"/traces/{personal_run.pk}/steps/1/").content.decode()
+    page = as_user(person).get(f"/traces/{personal_run.pk}/steps/1/")
 
-    assert f'<img src="{url(picture)}"' in page
-    assert 'loading="lazy"' in page
-    assert '<audio controls preload="none"' in page
-    assert "&lt;b&gt;report.pdf" in page
-    assert "<b>report.pdf" not in page
+    [image] = select(page, ".attachments img")
+    assert image.attributes["src"] == url(picture)
+    assert image.attributes["loading"] == "lazy"
+    assert select(page, '.attachments audio[controls][preload="none"]')
+    [name] = select(page, ".attachments a[download] b")
+    assert name.text() == "<b>report.pdf"
 
 
 def test_an_attachment_that_could_not_be_saved_is_explained(personal_run, person):
@@ -140,7 +142,7 @@ def test_an_attachment_that_could_not_be_saved_is_explained(personal_run, person
     ref = about | {"kind": "image", "problem": "too large to save (limit 5.0 MB)"}
     AgentStep.objects.update(attachments=[ref])
 
-    page = client_of(person).get(f"/traces/{personal_run.pk}/steps/1/").content.decode()
+    page = as_user(person).get(f"/traces/{personal_run.pk}/steps/1/").text
 
     assert "too large to save (limit 5.0 MB)" in page
     assert "<img" not in page

@@ -7,14 +7,13 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
 from django.db import OperationalError
-from django.test import AsyncClient
 
 from agents.access import audit
 from agents.models import Agent, Approval, AuditEntry, ReviewScope
 from agents.review.models import Review
 from chat.models import ChatSession, Message
-from tests.conftest import frames_until, tab
-from tests.review.conftest import MAIL, PERSONAL, client_of, may
+from tests.conftest import as_async_user, as_user, frames_until, tab
+from tests.review.conftest import MAIL, PERSONAL, may
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +29,7 @@ def audit_entries():
 
 
 def test_viewing_another_users_run_is_audited_once_an_hour(personal_run, reviewer, monkeypatch):
-    client, page = client_of(reviewer), f"/traces/{personal_run.pk}/"
+    client, page = as_user(reviewer), f"/traces/{personal_run.pk}/"
 
     for _ in range(3):
         client.get(page)
@@ -43,8 +42,7 @@ def test_viewing_another_users_run_is_audited_once_an_hour(personal_run, reviewe
 
 
 async def test_every_way_to_read_a_run_is_audited(personal_run, reviewer):
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(reviewer)
+    client = await as_async_user(reviewer)
     pk = personal_run.pk
 
     answer = await client.get(f"/api/runs/{pk}/events/")
@@ -61,7 +59,7 @@ def test_reading_in_the_queue_is_audited_once(personal_run, reviewer):
     Review.objects.create(run=personal_run)
 
     for _ in range(2):
-        assert client_of(reviewer).get("/review/").status_code == 200
+        assert as_user(reviewer).get("/review/").status_code == 200
 
     assert audit_entries() == [
         ("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "queue"})
@@ -69,13 +67,13 @@ def test_reading_in_the_queue_is_audited_once(personal_run, reviewer):
 
 
 def test_viewing_own_runs_is_not_audited(personal_run, person):
-    client_of(person).get(f"/traces/{personal_run.pk}/")
+    as_user(person).get(f"/traces/{personal_run.pk}/")
 
     assert audit_entries() == []
 
 
 def test_a_rejected_request_is_not_audited(personal_run, stranger):
-    assert client_of(stranger).get(f"/traces/{personal_run.pk}/").status_code == 404
+    assert as_user(stranger).get(f"/traces/{personal_run.pk}/").status_code == 404
     assert audit_entries() == []
 
 
@@ -97,9 +95,9 @@ def test_system_actions_have_no_user():
 
 def test_administrators_can_read_the_log_and_no_one_can_change_it(administrator):
     entry = audit.record(administrator, "run.unmasked", "run:7", reason="苦情の確認")
-    client = client_of(administrator)
+    client = as_user(administrator)
 
-    assert "苦情の確認" in client.get("/admin/agents/auditentry/").content.decode()
+    assert "苦情の確認" in client.get("/admin/agents/auditentry/").text
     assert client.get(f"/admin/agents/auditentry/{entry.pk}/change/").status_code == 200
     for way in ("add", f"{entry.pk}/delete"):
         assert client.post(f"/admin/agents/auditentry/{way}/").status_code == 403
@@ -108,7 +106,7 @@ def test_administrators_can_read_the_log_and_no_one_can_change_it(administrator)
 
 
 def test_the_console_masks_other_users_runs(personal_run, administrator, person):
-    client, rows = client_of(administrator), ("run", "agentstep", "runevent", "approval")
+    client, rows = as_user(administrator), ("run", "agentstep", "runevent", "approval")
     models = {name: apps.get_model("agents", name) for name in rows}
 
     pages = [client.get(f"/admin/agents/{name}/") for name in rows]
@@ -118,7 +116,7 @@ def test_the_console_masks_other_users_runs(personal_run, administrator, person)
     pages.append(client.get(f"/admin/agents/run/{personal_run.pk}/delete/"))
 
     assert {page.status_code for page in pages} == {200}
-    assert not [p for p in pages if any(s[:5] in p.content.decode() for s in PERSONAL)]
+    assert not [p for p in pages if any(s[:5] in p.text for s in PERSONAL)]
     assert [detail for *_, detail in audit_entries()] == [{"door": "admin"}]
 
 
@@ -126,11 +124,11 @@ def test_an_administrator_sets_a_reviewers_scope(administrator, reviewer):
     clerk = Agent.objects.create(name="clerk")
     form = {"user": reviewer.pk, "agents": [clerk.pk]}
 
-    answer = client_of(administrator).post("/admin/agents/reviewscope/add/", form)
+    answer = as_user(administrator).post("/admin/agents/reviewscope/add/", form)
 
     assert answer.status_code == 302
     assert list(ReviewScope.objects.get().agents.all()) == [clerk]
-    shown = client_of(administrator).get("/admin/agents/reviewscope/").content.decode()
+    shown = as_user(administrator).get("/admin/agents/reviewscope/").text
     assert "clerk" in shown
 
 
@@ -139,11 +137,11 @@ def test_a_reviewer_cannot_decide_approvals(personal_run, auditor):
     approval = Approval.objects.get()
     form = {"verdict": "approve", f"digest-{approval.pk}": approval.digest}
 
-    answer = client_of(auditor).post(f"/approvals/{approval.pk}/", form)
+    answer = as_user(auditor).post(f"/approvals/{approval.pk}/", form)
 
     assert answer.status_code == 404
     assert Approval.objects.get().is_waiting
-    page = client_of(auditor).get(f"/traces/{personal_run.pk}/").content.decode()
+    page = as_user(auditor).get(f"/traces/{personal_run.pk}/").text
     assert "Reject" not in page
 
 
@@ -151,7 +149,7 @@ def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
     scope = ReviewScope.objects.create(user=reviewer)
     scope.agents.add(Agent.objects.create(name="another"))
 
-    assert client_of(reviewer).get(f"/traces/{personal_run.pk}/").status_code == 404
+    assert as_user(reviewer).get(f"/traces/{personal_run.pk}/").status_code == 404
     assert may(reviewer).has_perm("agents.review_runs")
 
 
@@ -159,14 +157,14 @@ def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
 def test_a_run_is_not_shown_if_the_audit_log_fails(
     door, personal_run, reviewer, person, unwritable
 ):
-    own, others, page = client_of(person), client_of(reviewer), door.format(personal_run.pk)
+    own, others, page = as_user(person), as_user(reviewer), door.format(personal_run.pk)
     unwritable()
 
     refused = others.get(page)
 
     assert (refused.status_code, refused["Retry-After"]) == (503, "30")
-    assert "Temporarily unavailable" in refused.content.decode()
-    assert not any(text in refused.content.decode() for text in ("Ada", *PERSONAL))
+    assert "Temporarily unavailable" in refused.text
+    assert not any(text in refused.text for text in ("Ada", *PERSONAL))
     assert own.get(page).status_code == 200
 
 
@@ -198,7 +196,7 @@ def message(personal_run, person):
 def test_the_console_masks_other_users_messages_and_audits_views(
     message, administrator, person
 ):
-    chat, client = message.session, client_of(administrator)
+    chat, client = message.session, as_user(administrator)
     pages = [
         "/admin/chat/message/",
         f"/admin/chat/message/{message.pk}/change/",
@@ -207,7 +205,7 @@ def test_the_console_masks_other_users_messages_and_audits_views(
         f"/admin/chat/chatsession/{chat.pk}/delete/",
     ]
 
-    shown = [client.get(page).content.decode() for page in pages]
+    shown = [client.get(page).text for page in pages]
 
     assert [page for page, html in zip(pages, shown, strict=True) if MAIL in html] == []
     assert all("‹email›" in html for html in shown)
@@ -217,10 +215,10 @@ def test_the_console_masks_other_users_messages_and_audits_views(
 
 def test_the_console_search_does_not_find_masked_text(message, person):
     other = type(person).objects.create_user("stan", is_staff=True)
-    client = client_of(may(other, "view_message", "view_chatsession"))
+    client = as_user(may(other, "view_message", "view_chatsession"))
 
     for kind in ("message", "chatsession"):
-        found = client.get(f"/admin/chat/{kind}/", {"q": "Who is"}).content.decode()
+        found = client.get(f"/admin/chat/{kind}/", {"q": "Who is"}).text
         assert "0 results" in found
-        found = client.get(f"/admin/chat/{kind}/", {"q": person.username}).content.decode()
+        found = client.get(f"/admin/chat/{kind}/", {"q": person.username}).text
         assert "‹email›" in found

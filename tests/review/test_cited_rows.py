@@ -4,7 +4,8 @@ import pytest
 from django.utils import timezone
 
 from agents.models import AgentStep, Collection, Run
-from tests.library.conftest import add_document, client_of
+from tests.conftest import as_user
+from tests.web.library.conftest import add_document
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +32,6 @@ def test_a_citation_opens_the_row_of_its_sentence(person, question, answer, plac
         **{"first_seq": 2, "started_at": timezone.now(), "status": "done"},
     )
 
-    page = client_of(person).get(f"/traces/{run.pk}/sources/1/", follow=True).content.decode()
+    page = as_user(person).get(f"/traces/{run.pk}/sources/1/", follow=True).text
 
     assert place in page

@@ -4,12 +4,11 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents.models import HiddenTopic, Run
-from agents.review import comments
+from agents.review.annotations import comments
 from agents.review.models import Comment
 from chat.models import ChatSession, Message
 from chat.sharing import members
-from tests.conftest import frames_until, tab
-from tests.review.conftest import client_of
+from tests.conftest import as_user, frames_until, select, tab
 from tests.sampling import one_in
 
 pytestmark = [
@@ -39,7 +38,7 @@ def reader(chat, stranger):
 
 def comment(user, run, text, step=1):
     sent = {"step": step, f"comment-{run.pk}-{step}": text}
-    return client_of(user).post(f"/traces/{run.pk}/comments/", sent)
+    return as_user(user).post(f"/traces/{run.pk}/comments/", sent)
 
 
 def test_a_readers_comment_is_in_the_chat_and_in_the_trace(run, chat, reader, person):
@@ -47,11 +46,12 @@ def test_a_readers_comment_is_in_the_chat_and_in_the_trace(run, chat, reader, pe
 
     assert answer.status_code == 302
     for page in (f"/chat/{chat.pk}/", f"/traces/{run.pk}/"):
-        shown = client_of(person).get(page).content.decode()
-        assert "Are you<br>sure?" in shown
-        assert f'id="comments-{run.pk}-1-count" class="comment-count" title' in shown
-        assert ">1 comment<" in shown
-        assert f'id="comments-{run.pk}-0"' in shown
+        shown = as_user(person).get(page)
+        assert "Are you<br>sure?" in shown.text
+        [count] = select(shown, f"#comments-{run.pk}-1-count:not([hidden])")
+        [spoken] = count.css(".visually-hidden")
+        assert spoken.text(strip=True) == "1 comment"
+        assert select(shown, f"#comments-{run.pk}-0")
 
 
 def test_a_deleted_chat_takes_no_comments(run, chat, reader):
@@ -108,9 +108,9 @@ def test_only_the_author_can_delete_a_comment(run, reader, person):
     comment(reader, run, "Sure?")
     path = f"/traces/{run.pk}/comments/{Comment.objects.get().pk}/delete/"
 
-    assert client_of(person).post(path).status_code == 404
-    assert "delete/" not in client_of(person).get(f"/traces/{run.pk}/").content.decode()
-    assert client_of(reader).post(path).status_code == 302
+    assert as_user(person).post(path).status_code == 404
+    assert "delete/" not in as_user(person).get(f"/traces/{run.pk}/").text
+    assert as_user(reader).post(path).status_code == 302
     assert not Comment.objects.exists()
 
 
@@ -118,7 +118,7 @@ def test_reviewers_and_removed_members_read_no_comments(run, chat, reader, revie
     comment(reader, run, "Between us")
     members.remove_member(chat, reader.pk)
 
-    seen = client_of(reviewer).get(f"/traces/{run.pk}/").content.decode()
+    seen = as_user(reviewer).get(f"/traces/{run.pk}/").text
 
     assert "Between us" not in seen
     assert comment(reviewer, run, "me, too").status_code == 404
@@ -127,7 +127,7 @@ def test_reviewers_and_removed_members_read_no_comments(run, chat, reader, revie
 
 
 def test_an_unshared_chat_has_no_comment_form(personal_run, person):
-    shown = client_of(person).get(f"/traces/{personal_run.pk}/").content.decode()
+    shown = as_user(person).get(f"/traces/{personal_run.pk}/").text
 
     assert 'class="comments"' not in shown
     assert comment(person, personal_run, "hm").status_code == 404
@@ -140,5 +140,5 @@ def test_a_rejected_comment_has_an_error_and_keeps_its_text(text, step, run, rea
     answer = comment(reader, run, text, step)
 
     assert answer.status_code == 422
-    assert text.strip(" \0") in answer.content.decode()
+    assert text.strip(" \0") in answer.text
     assert not Comment.objects.exists()

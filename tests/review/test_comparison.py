@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from agents.engine.testing import Says
 from agents.models import Agent, AuditEntry, Run, ToolRegistration
-from agents.review.alignment import align
-from agents.review.comparison import Comparison
+from agents.review.replays.alignment import align
+from agents.review.replays.comparison import Comparison
 from agents.web.presentation import RunView
-from agents.web.presentation.text_diff import TextDiffer, split_words
+from agents.web.presentation.formats.text_diff import TextDiffer, split_words
 from tests.conftest import run_question
 from tests.sampling import one_in
 
@@ -284,7 +284,7 @@ class TestRuns:
 
         page = await sync_to_async(client.get)(f"/traces/{pair[0].pk}/compare/{pair[1].pk}/")
 
-        html = page.content.decode()
+        html = page.text
         assert "First difference at step 2: Different arguments for calculator." in html
         assert 'id="first"' in html
         assert "It is <del>2</del>." in html
@@ -300,7 +300,7 @@ class TestRuns:
         page = await sync_to_async(client.get)("/traces/compare/", {"a": run.pk, "b": typed})
 
         assert page.status_code == 422
-        assert "No run has this number." in page.content.decode()
+        assert "No run has this number." in page.text
 
     async def test_comparable_own_runs_are_suggested(self, runs_of, person, stranger):
         one, same = await runs_of([Says(answer="2")], [Says(answer="2")])
@@ -335,7 +335,7 @@ class TestRuns:
         await sync_to_async(client.force_login)(stranger)
 
         pages = [f"/traces/{pair[0].pk}/compare/{more}" for more in ("", f"{pair[1].pk}/")]
-        shown = [(await sync_to_async(client.get)(page)).content.decode() for page in pages]
+        shown = [(await sync_to_async(client.get)(page)).text for page in pages]
 
         assert not any("@example.org" in page for page in shown)
         assert "Personal data is masked" in shown[1]

@@ -5,14 +5,13 @@ from itertools import product
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.test import AsyncClient
 from django.utils import timezone
 
 from agents.engine.testing import Says
 from agents.models import AgentStep, GuardrailPattern, Run, RunEvent
-from agents.review.step_details import HEAD_CHARS, TAIL_CHARS, StepDetails
+from agents.review.run_details.step_details import HEAD_CHARS, TAIL_CHARS, StepDetails
 from agents.review.views.runs import TABS
-from tests.conftest import run_question
+from tests.conftest import as_async_user, run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -24,13 +23,12 @@ CALL = Says.call("calculator", input="6 * 7")
 
 @pytest.fixture
 async def page(person):
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(person)
+    client = await as_async_user(person)
 
     async def page(path, **options):
         answer = await client.get(path, **options)
         assert answer.status_code == 200, path
-        return answer.content.decode()
+        return answer.text
 
     return page
 
@@ -127,8 +125,7 @@ async def test_a_long_run_starts_with_a_hundred_rows_and_loads_the_rest(person, 
 async def test_missing_steps_return_404(path, scripted, person):
     scripted(Says(answer="42"))
     run = await run_question("What is it?", user=person)
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(person)
+    client = await as_async_user(person)
 
     assert (await client.get(f"/traces/{run.pk}/{path}")).status_code == 404
 
@@ -143,6 +140,6 @@ def test_a_tasks_result_is_its_whole_output(admin_client):
     data = {"step": 1, "kind": "task", "observation": text[:200], "output": text}
     RunEvent.objects.create(run=run, seq=1, type="step", data=data, time=now, agent="helper")
 
-    html = admin_client.get(f"/traces/{run.pk}/steps/1/").content.decode()
+    html = admin_client.get(f"/traces/{run.pk}/steps/1/").text
 
     assert text.strip() in html

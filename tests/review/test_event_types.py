@@ -11,9 +11,9 @@ import pytest
 
 import agents
 from agents.engine.events import DELTA_TYPES, Event, EventType, StatusKind
-from agents.review.replay_timeline import HIDDEN_TYPES, describe_event
+from agents.review.replays.replay_timeline import HIDDEN_TYPES, describe_event
 from agents.runs.projection import HANDLERS
-from agents.web.presentation import step_notes
+from agents.web.presentation.steps import step_notes
 
 SOURCES = Path(agents.__file__).parent
 # Changes no row: streamed text, and what begins or ends the work of another agent.

@@ -2,19 +2,19 @@
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.test import Client
 
 from agents import runs
-from agents.engine.loop import RecordedCall, RecordedCalls, RecordedPerson
+from agents.engine.loop import RecordedCall, RecordedCalls
 from agents.engine.testing import Says
-from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
-from agents.review import examples
+from agents.models import Agent, Approval, AuditEntry, ToolRegistration
+from agents.review.annotations import examples
+from agents.review.annotations.similarity import text_similarity
 from agents.review.models import Example
-from agents.review.similarity import text_similarity
 from agents.runs import approvals
 from agents.runs.approvals import Decision
-from tests.agents.test_plans import plan_reply, sum_of
-from tests.conftest import run_question
+from tests.conftest import as_user, run_question
+from tests.review.experiments.conftest import results_of, run_set
+from tests.runs.test_plans import plan_reply, sum_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -27,6 +27,13 @@ SUM = Says.call("calculator", expression="6 * 7")
 async def save_example(reviewer, run, name="The sum", expected=None):
     expected = run.answer if expected is None else expected
     return await sync_to_async(examples.save)(reviewer, run, name, expected)
+
+
+async def evaluate(example):
+    """Return the result of an experiment with this example."""
+    experiment = await run_set(example.example_set)
+    (result,) = await results_of(experiment)
+    return result
 
 
 async def test_saving_another_users_run_is_audited_and_saving_an_own_one_is_not(
@@ -59,40 +66,17 @@ async def test_an_example_is_saved_with_its_tool_results(scripted, reviewer):
     ]
 
 
-async def test_evaluating_an_example_scores_it_and_leaves_no_run(reviewer):
-    run = await run_question("What is 12.5% of 3480?")
-    example = await save_example(reviewer, run)
-
-    trial = await examples.evaluate(example, await Agent.objects.aget())
-
-    assert (trial.calls, trial.likeness, trial.score) == (1.0, 1.0, 1.0)
-    assert trial.model == "demo"
-    assert await Run.objects.acount() == 1
-
-
 async def test_tools_are_answered_from_the_recording(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
     example = await save_example(reviewer, await run_question("6 * 7?"))
     example.observations[0]["observation"] = "forty-two, as recorded"
+    await example.asave()
     model = scripted(SUM, Says(answer="It is 42."))
 
-    trial = await examples.evaluate(example, await Agent.objects.aget())
+    trial = await evaluate(example)
 
     assert model.requests[1]["messages"][-1]["content"] == "forty-two, as recorded"
     assert trial.score == 1.0
-
-
-async def test_an_unrecorded_call_is_an_error_and_lowers_the_score(scripted, reviewer):
-    scripted(SUM, Says(answer="It is 42."))
-    example = await save_example(reviewer, await run_question("6 * 7?"))
-    model = scripted(Says.call("calculator", expression="1"), SUM, Says(answer="It is 42."))
-
-    trial = await examples.evaluate(example, await Agent.objects.aget())
-
-    assert "wasn't recorded" in model.requests[1]["messages"][-1]["content"]
-    assert trial.not_recorded == ('calculator {"expression": "1"}',)
-    assert trial.calls == pytest.approx(2 / 3)
-    assert trial.score == pytest.approx((2 / 3 + 1) / 2)
 
 
 async def test_repeated_calls_get_their_recorded_results_in_order(scripted):
@@ -105,7 +89,6 @@ async def test_repeated_calls_get_their_recorded_results_in_order(scripted):
     said = [tape.answer("t", {"a": 2, "b": 1}) for _ in range(3)]
 
     assert [result.text for result in said] == ["one", "Error: two", "Error: two"]
-    assert tape.not_recorded == ()
 
 
 async def test_an_evaluation_needs_no_approval(scripted, reviewer):
@@ -115,7 +98,7 @@ async def test_an_evaluation_needs_no_approval(scripted, reviewer):
     await ToolRegistration.objects.aupdate(approval="always")
     scripted(SUM, Says(answer="It is 42."))
 
-    trial = await examples.evaluate(example, await Agent.objects.aget())
+    trial = await evaluate(example)
 
     assert trial.score == 1.0
 
@@ -128,13 +111,12 @@ async def test_an_evaluation_needs_no_plan_approval(scripted, reviewer):
     await Agent.objects.aupdate(shows_plan=True)
     scripted(*said)
 
-    trial = await examples.evaluate(example, await Agent.objects.aget())
+    trial = await evaluate(example)
 
-    assert (trial.answer, trial.score) == ("It is 42.", 1.0)
+    assert (trial.run.answer, trial.score) == ("It is 42.", 1.0)
 
 
 ASK = {"name": "agree", "ask": "May we?"}
-REPLY = 'ask_person {"question": "May we?"}'
 
 
 @pytest.fixture
@@ -154,39 +136,29 @@ async def agreed(scripted, reviewer, person):
 async def test_recorded_user_answers_are_repeated(agreed, scripted):
     model = scripted(plan_reply(ASK), Says(answer="We may."))
 
-    trial = await examples.evaluate(agreed, await Agent.objects.aget())
+    trial = await evaluate(agreed)
 
     assert [row["tool"] for row in agreed.observations] == ["ask_person"]
     assert "Why not." in str(model.requests[1]["messages"])
-    assert (trial.score, trial.not_recorded) == (1.0, ())
+    assert (trial.score, trial.divergence) == (1.0, None)
     assert await Approval.objects.acount() == 1
 
 
 async def test_the_planner_of_an_evaluation_knows_the_experts(agreed, scripted):
     model = scripted(plan_reply(ASK), Says(answer="We may."))
 
-    await examples.evaluate(agreed, await Agent.objects.aget())
+    await evaluate(agreed)
 
     assert "ask_person" not in str(model.requests[0])
 
 
-async def test_an_unrecorded_question_is_an_error(agreed, scripted):
-    await Agent.objects.aupdate(max_replans=0)
+async def test_an_unrecorded_question_stops_the_run(agreed, scripted):
     scripted(plan_reply({**ASK, "ask": "Really?"}))
 
-    trial = await examples.evaluate(agreed, await Agent.objects.aget())
+    trial = await evaluate(agreed)
 
-    assert trial.not_recorded == (REPLY.replace("May we?", "Really?"),)
-    assert "wasn't recorded" in trial.problem
-
-
-async def test_an_evaluation_that_would_wait_is_reported(agreed, scripted, monkeypatch):
-    monkeypatch.setattr(RecordedPerson, "waits", True)
-    scripted(plan_reply(ASK))
-
-    trial = await examples.evaluate(agreed, await Agent.objects.aget())
-
-    assert (trial.score, trial.problem) == (0.0, examples.NEEDS_PERSON)
+    assert trial.state == "diverged"
+    assert "Really?" in trial.divergence["made"]
 
 
 async def test_sub_agents_run_with_their_recorded_tools(reviewer):
@@ -197,10 +169,10 @@ async def test_sub_agents_run_with_their_recorded_tools(reviewer):
     await Agent.objects.filter(pk=lead.pk).aupdate(is_default=True)
     example = await save_example(reviewer, await run_question("Ask helper: what is 6 * 7?"))
 
-    trial = await examples.evaluate(example, await Agent.objects.aget(pk=lead.pk))
+    trial = await evaluate(example)
 
     assert [row["tool"] for row in example.observations] == ["calculator"]
-    assert (trial.score, trial.not_recorded) == (1.0, ())
+    assert (trial.score, trial.divergence) == (1.0, None)
 
 
 async def test_a_failed_evaluation_scores_zero_with_a_reason(scripted, reviewer):
@@ -208,7 +180,7 @@ async def test_a_failed_evaluation_scores_zero_with_a_reason(scripted, reviewer)
     example = await save_example(reviewer, await run_question("6 * 7?"))
     scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
 
-    trial = await examples.evaluate(example, await Agent.objects.aget())
+    trial = await evaluate(example)
 
     assert trial.score == 0.0
     assert trial.problem
@@ -236,7 +208,6 @@ def test_the_similarity_of_answers_matches_human_judgement(one, other, least, mo
 
 def test_the_scores_are_in_the_console(administrator):
     Example.objects.create(name="Sum", agent_name="helper", question="6 * 7", score=0.5)
-    client = Client()
-    client.force_login(administrator)
+    client = as_user(administrator)
 
-    assert "0.5" in client.get("/admin/review/example/").content.decode()
+    assert "0.5" in client.get("/admin/review/example/").text

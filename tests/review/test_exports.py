@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from agents.engine.testing import Says
 from agents.models import AgentStep, AuditEntry, Disconnection, Run, RunEvent
 from agents.review import exports
-from tests.conftest import run_question
+from tests.conftest import as_async_user, run_question
 from tests.review.conftest import MAIL, PERSONAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,8 +24,7 @@ SCHEMA = json.loads((DOCS / "trace-schema.json").read_text())
 
 
 async def fetch(user, path):
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(user)
+    client = await as_async_user(user)
     answer = await client.get(path)
     assert answer.status_code == 200
     pieces = [piece async for piece in answer.streaming_content]

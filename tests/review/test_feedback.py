@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission, User
 from django.db import connection
-from django.test import AsyncClient, Client, RequestFactory
+from django.test import RequestFactory
 
 from agents.models import (
     Agent,
@@ -19,10 +19,11 @@ from agents.models import (
     ReviewScope,
     Run,
 )
-from agents.review import feedback, run_page
+from agents.review.annotations import feedback
 from agents.review.models import Example, Label, Note, Rating, Review
+from agents.review.run_details import run_page
 from chat.models import Message
-from tests.conftest import frames_until, tab
+from tests.conftest import as_async_user, as_user, frames_until, tab
 from tests.review.conftest import MAIL
 from tests.sampling import one_in
 
@@ -62,23 +63,11 @@ def other(db):
     return other
 
 
-def browser(user):
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-async def abrowser(user):
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(user)
-    return client
-
-
 # Thumbs
 
 
 def test_a_rating_is_given_changed_and_removed(run, person):
-    client, path = browser(person), f"/traces/{run.pk}/rating/"
+    client, path = as_user(person), f"/traces/{run.pk}/rating/"
 
     client.post(path, {"rating": "bad"})
     client.post(path, {"reason": "wrong", f"comment-{run.pk}": "It is 42."})
@@ -94,7 +83,7 @@ def test_a_rating_is_given_changed_and_removed(run, person):
 
 
 def test_toggling_a_reason_off_keeps_the_comment(run, person):
-    client, path = browser(person), f"/traces/{run.pk}/rating/"
+    client, path = as_user(person), f"/traces/{run.pk}/rating/"
     said = {"reason": "slow", f"comment-{run.pk}": "A minute!"}
 
     client.post(path, said)
@@ -107,7 +96,7 @@ def test_toggling_a_reason_off_keeps_the_comment(run, person):
 def test_the_response_to_a_rating_shows_what_was_saved(run, person):
     path = f"/traces/{run.pk}/rating/"
 
-    shown = browser(person).post(path, {"rating": "bad"}, headers=HTMX).content.decode()
+    shown = as_user(person).post(path, {"rating": "bad"}, headers=HTMX).text
 
     assert 'data-rated="bad"' in shown
     assert "<html" not in shown
@@ -118,7 +107,7 @@ def test_the_response_to_a_rating_shows_what_was_saved(run, person):
 def test_without_htmx_a_rating_redirects_to_the_answer(run, person, chat):
     referer = {"Referer": f"http://testserver/chat/{chat.pk}/?before=9"}
 
-    answer = browser(person).post(
+    answer = as_user(person).post(
         f"/traces/{run.pk}/rating/", {"rating": "good"}, headers=referer
     )
 
@@ -144,7 +133,7 @@ def test_without_htmx_a_rating_redirects_to_the_answer(run, person, chat):
 def test_a_form_without_a_safe_referrer_redirects_to_the_run(run, person, page):
     referer = {"Referer": page}
 
-    answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "x"}, headers=referer)
+    answer = as_user(person).post(f"/traces/{run.pk}/flag/", {"why": "x"}, headers=referer)
 
     assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
 
@@ -152,7 +141,7 @@ def test_a_form_without_a_safe_referrer_redirects_to_the_run(run, person, page):
 def test_a_corrected_form_redirects_to_the_run(run, reviewer):
     referer = {"Referer": f"http://testserver/traces/{run.pk}/notes/"}
 
-    answer = browser(reviewer).post(
+    answer = as_user(reviewer).post(
         f"/traces/{run.pk}/labels/", {"label": "odd"}, headers=referer
     )
 
@@ -162,28 +151,25 @@ def test_a_corrected_form_redirects_to_the_run(run, reviewer):
 def test_a_live_run_cannot_be_rated(run, person):
     Run.objects.update(status="running")
 
-    answer = browser(person).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
+    answer = as_user(person).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
 
     assert answer.status_code == 422
-    assert (
-        "This run is still in progress. Try again when it has finished."
-        in answer.content.decode()
-    )
+    assert "This run is still in progress. Try again when it has finished." in answer.text
     assert not Rating.objects.exists()
 
 
 def test_the_owner_can_flag_an_answer_with_a_rating(run, person):
     said = {"rating": "flag", f"comment-{run.pk}": "It is 42."}
 
-    shown = browser(person).post(f"/traces/{run.pk}/rating/", said, headers=HTMX)
+    shown = as_user(person).post(f"/traces/{run.pk}/rating/", said, headers=HTMX)
 
     review = Review.objects.get()
     assert (review.why, review.flagged_by, review.is_open) == ("It is 42.", person, True)
-    assert "A reviewer will look at this." in shown.content.decode()
+    assert "A reviewer will look at this." in shown.text
 
 
 def test_only_the_owner_can_rate(run, reviewer):
-    answer = browser(reviewer).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
+    answer = as_user(reviewer).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
 
     assert answer.status_code == 404
     assert not Rating.objects.exists()
@@ -203,17 +189,17 @@ def test_a_chat_shows_ratings_without_extra_queries(
         Rating.objects.create(run=row, user=person, is_good=True)
         Review.objects.create(run=row, correction="z", corrected_at=row.started_at)
 
-    client = browser(person)
+    client = as_user(person)
 
     with django_assert_max_num_queries(30):
-        page = client.get(f"/chat/{chat.pk}/").content.decode()
+        page = client.get(f"/chat/{chat.pk}/").text
 
     assert page.count('data-rated="good"') == 20
     assert page.count('class="signed"') == 20
 
 
 async def test_a_rating_appears_in_another_tab(run, person, chat):
-    client = await abrowser(person)
+    client = await as_async_user(person)
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         await client.post(f"/traces/{run.pk}/rating/", {"rating": "good"})
@@ -234,12 +220,12 @@ def hit(run):
 
 
 def test_a_guardrail_hit_is_rated_where_it_is_shown(run, hit, reviewer):
-    client, path = browser(reviewer), f"/traces/{run.pk}/hits/{hit.pk}/"
-    page = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).content.decode()
+    client, path = as_user(reviewer), f"/traces/{run.pk}/hits/{hit.pk}/"
+    page = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).text
     assert path in page
     assert "Was the hit for “Sums” right?" in page
 
-    said = client.post(path, {"word": "wrong", "step": "1"}, headers=HTMX).content.decode()
+    said = client.post(path, {"word": "wrong", "step": "1"}, headers=HTMX).text
     assert 'value="wrong" aria-pressed="true"' in said
     assert not GuardrailHit.objects.get().verdict.is_right
     client.post(path, {"word": "open", "step": "1"})
@@ -249,15 +235,15 @@ def test_a_guardrail_hit_is_rated_where_it_is_shown(run, hit, reviewer):
 def test_a_step_without_a_guardrail_hit_has_no_rating_form(run, hit, reviewer):
     run.steps.create(number=2, kind="tool", status="done", started_at=run.started_at)
 
-    page = browser(reviewer).get(f"/traces/{run.pk}/steps/2/review/", headers=HTMX)
+    page = as_user(reviewer).get(f"/traces/{run.pk}/steps/2/review/", headers=HTMX)
 
-    assert "/hits/" not in page.content.decode()
+    assert "/hits/" not in page.text
 
 
 def test_a_hit_of_another_run_returns_404(run, hit, reviewer):
     other = Run.objects.create(user=run.user, agent_name="helper", topic="t", query="q")
 
-    client = browser(reviewer)
+    client = as_user(reviewer)
 
     assert (
         client.post(f"/traces/{other.pk}/hits/{hit.pk}/", {"word": "right"}).status_code == 404
@@ -273,34 +259,34 @@ def test_only_the_author_can_change_and_delete_a_note(run, reviewer, other):
     mine = feedback.add_note(reviewer, run, "Off by one.")
     path = f"/traces/{run.pk}/notes/{mine.pk}/"
 
-    assert browser(other).post(path, {"text": "No."}).status_code == 404
-    assert browser(other).post(path, {"delete": "1"}).status_code == 404
-    browser(reviewer).post(path, {"text": "Off by one!"})
+    assert as_user(other).post(path, {"text": "No."}).status_code == 404
+    assert as_user(other).post(path, {"delete": "1"}).status_code == 404
+    as_user(reviewer).post(path, {"text": "Off by one!"})
     note = Note.objects.get()
     assert (note.text, note.edited_at is None) == ("Off by one!", False)
 
-    browser(reviewer).post(path, {"delete": "1"})
+    as_user(reviewer).post(path, {"delete": "1"})
     assert not Note.objects.exists()
 
 
 def test_a_note_on_a_step_is_shown_there_and_on_the_run(run, reviewer):
-    client = browser(reviewer)
+    client = as_user(reviewer)
 
     client.post(f"/traces/{run.pk}/notes/", {"text": "A detour.", "step": "1"})
-    step = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).content.decode()
+    step = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).text
 
     assert Note.objects.get().step == 1
     assert "A detour." in step
     assert "<html" not in step
-    assert "<html" in client.get(f"/traces/{run.pk}/steps/1/review/").content.decode()
+    assert "<html" in client.get(f"/traces/{run.pk}/steps/1/review/").text
     assert client.get(f"/traces/{run.pk}/steps/2/review/").status_code == 404
 
 
 def test_an_empty_note_or_unknown_step_is_rejected_with_a_message(run, reviewer):
-    client, path = browser(reviewer), f"/traces/{run.pk}/notes/"
+    client, path = as_user(reviewer), f"/traces/{run.pk}/notes/"
 
-    nothing = client.post(path, {"text": " \0 "}, headers=HTMX).content.decode()
-    nowhere = client.post(path, {"text": "x", "step": "7"}, headers=HTMX).content.decode()
+    nothing = client.post(path, {"text": " \0 "}, headers=HTMX).text
+    nowhere = client.post(path, {"text": "x", "step": "7"}, headers=HTMX).text
 
     assert "Enter some text first." in nothing
     assert "This step doesn&#x27;t exist." in nowhere
@@ -316,7 +302,7 @@ def test_an_empty_note_or_unknown_step_is_rejected_with_a_message(run, reviewer)
     ],
 )
 def test_labels_are_normalized(typed, kept, run, reviewer):
-    client, path = browser(reviewer), f"/traces/{run.pk}/labels/"
+    client, path = as_user(reviewer), f"/traces/{run.pk}/labels/"
 
     for name in (typed, kept):
         client.post(path, {"label": name})
@@ -327,11 +313,11 @@ def test_labels_are_normalized(typed, kept, run, reviewer):
 
 
 def test_a_label_that_is_too_long_is_rejected_with_a_message(run, reviewer):
-    answer = browser(reviewer).post(
+    answer = as_user(reviewer).post(
         f"/traces/{run.pk}/labels/", {"label": "㍿" * 20}, headers=HTMX
     )
 
-    assert "Labels can be up to 64 characters" in answer.content.decode()
+    assert "Labels can be up to 64 characters" in answer.text
     assert not Label.objects.exists()
 
 
@@ -389,10 +375,10 @@ def test_the_queue_needs_few_queries(reviewer, person, agent, django_assert_max_
         feedback.add_label(reviewer, run, "sum")
         Rating.objects.create(run=run, user=person, is_good=False)
 
-    client = browser(reviewer)
+    client = as_user(reviewer)
 
     with django_assert_max_num_queries(25):
-        page = client.get("/review/").content.decode()
+        page = client.get("/review/").text
 
     assert page.count('class="case"') == 20
 
@@ -405,27 +391,27 @@ def test_the_queue_masks_other_users_runs_and_audits_views(run, reviewer, person
     feedback.correct(person, run, f"Ask {private} first.", "")
 
     for _ in range(2):
-        page = browser(reviewer).get("/review/?show=decided").content.decode()
+        page = as_user(reviewer).get("/review/?show=decided").text
 
     assert "Write to " in page
     assert private not in page
     assert AuditEntry.objects.by(reviewer).filter(action="run.viewed").count() == 1
-    panel = browser(reviewer).post(f"/traces/{run.pk}/labels/", {"label": "x"}, headers=HTMX)
-    assert private not in panel.content.decode()
+    panel = as_user(reviewer).post(f"/traces/{run.pk}/labels/", {"label": "x"}, headers=HTMX)
+    assert private not in panel.text
 
 
 def test_a_decision_counts_once_and_the_second_reviewer_is_told(run, reviewer, other):
     feedback.flag(reviewer, run, "Look.")
     path, typed = f"/traces/{run.pk}/verdict/", {"verdict": "partly", "seen": ""}
 
-    browser(reviewer).post(path, {"verdict": "wrong", "seen": ""})
-    late = browser(other).post(path, typed, headers=HTMX).content.decode()
+    as_user(reviewer).post(path, {"verdict": "wrong", "seen": ""})
+    late = as_user(other).post(path, typed, headers=HTMX).text
 
     assert "rei set the verdict to “wrong”." in late
     assert Review.objects.get().decided_by == reviewer
     seen = Review.objects.get().stamp
     assert f'value="{seen}"' in late
-    browser(other).post(path, typed | {"seen": seen})
+    as_user(other).post(path, typed | {"seen": seen})
     assert (Review.objects.get().verdict, Review.objects.get().decided_by) == ("partly", other)
 
 
@@ -452,36 +438,36 @@ def test_only_one_of_many_concurrent_decisions_counts(run, reviewer):
 def test_invalid_queue_parameters_are_ignored(query, run, reviewer):
     feedback.flag(reviewer, run, "Look.")
 
-    assert "6 * 7" in browser(reviewer).get(f"/review/?{query}").content.decode()
+    assert "6 * 7" in as_user(reviewer).get(f"/review/?{query}").text
 
 
 async def test_a_late_correction_keeps_its_text(run, reviewer, other):
     await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
-    client = await abrowser(other)
+    client = await as_async_user(other)
 
     late = await client.post(
         f"/traces/{run.pk}/correction/", {"correction": "Forty-two.", "seen": ""}
     )
 
     assert late.status_code == 422
-    assert "rei set the verdict to" in late.content.decode()
-    assert "Forty-two." in late.content.decode()
+    assert "rei set the verdict to" in late.text
+    assert "Forty-two." in late.text
     assert (await Review.objects.aget()).correction == "It is 42."
 
 
 def test_a_run_can_be_assigned_to_a_reviewer(run, reviewer, other, stranger):
     feedback.flag(reviewer, run, "Look.")
-    client, path = browser(reviewer), f"/traces/{run.pk}/assignee/"
+    client, path = as_user(reviewer), f"/traces/{run.pk}/assignee/"
 
     client.post(path, {"to": "kai"})
     assert Review.objects.get().assignee == other
     client.post(path, {"me": "1", "to": "kai"})
     assert Review.objects.get().assignee == reviewer
-    refused = client.post(path, {"to": "eve"}, headers=HTMX).content.decode()
+    refused = client.post(path, {"to": "eve"}, headers=HTMX).text
     assert "This user can&#x27;t review this run." in refused
 
     ReviewScope.objects.create(user=other).agents.add(Agent.objects.create(name="else"))
-    refused = client.post(path, {"to": "kai"}, headers=HTMX).content.decode()
+    refused = client.post(path, {"to": "kai"}, headers=HTMX).text
     assert "This user can&#x27;t review this run." in refused
     client.post(path, {"to": ""})
     assert Review.objects.get().assignee is None
@@ -491,7 +477,7 @@ def test_flagging_a_decided_run_reopens_it_with_its_history(run, reviewer, perso
     feedback.flag(person, run, "It is 42.")
     feedback.decide(reviewer, run, "correct", "")
 
-    browser(person).post(f"/traces/{run.pk}/flag/", {"why": "Really, it is not."})
+    as_user(person).post(f"/traces/{run.pk}/flag/", {"why": "Really, it is not."})
 
     review = Review.objects.get()
     assert (review.is_open, review.why) == (True, "It is 42.\nReally, it is not.")
@@ -500,7 +486,7 @@ def test_flagging_a_decided_run_reopens_it_with_its_history(run, reviewer, perso
 
 def test_an_unflagged_run_can_be_reviewed(run, reviewer):
     feedback.decide(reviewer, run, "correct", "")
-    shown = browser(reviewer).get("/review/?show=decided").content.decode()
+    shown = as_user(reviewer).get("/review/?show=decided").text
 
     assert Review.objects.get().flagged_by is None
     assert "Flagged" not in shown
@@ -510,26 +496,26 @@ def test_an_unflagged_run_can_be_reviewed(run, reviewer):
 def test_only_reviewers_see_the_queue_count(run, reviewer, person):
     feedback.flag(person, run, "Look.")
 
-    theirs = browser(reviewer).get("/review/open/").content.decode()
+    theirs = as_user(reviewer).get("/review/open/").text
 
     assert 'class="badge">1<' in theirs
-    assert 'class="to-reviews"' in browser(reviewer).get("/traces/").content.decode()
-    assert 'class="to-reviews"' not in browser(person).get("/traces/").content.decode()
-    assert browser(person).get("/review/open/").status_code == 404
-    assert browser(person).get("/review/").status_code == 404
+    assert 'class="to-reviews"' in as_user(reviewer).get("/traces/").text
+    assert 'class="to-reviews"' not in as_user(person).get("/traces/").text
+    assert as_user(person).get("/review/open/").status_code == 404
+    assert as_user(person).get("/review/").status_code == 404
     ReviewScope.objects.create(user=reviewer).agents.add(Agent.objects.create(name="else"))
-    assert 'class="badge"></span>' in browser(reviewer).get("/review/open/").content.decode()
+    assert 'class="badge"></span>' in as_user(reviewer).get("/review/open/").text
 
 
 def test_the_chat_links_reviewers_to_the_queue(run, reviewer, person):
     feedback.flag(person, run, "Look.")
 
-    page = browser(reviewer).get("/").content.decode()
+    page = as_user(reviewer).get("/").text
 
     link = re.search(r'<a class="to-reviews" href="/review/".*?</a>', page, re.DOTALL)[0]
     assert "#i-review" in link
     assert 'class="badge">1<' in link
-    assert 'class="to-reviews"' not in browser(person).get("/").content.decode()
+    assert 'class="to-reviews"' not in as_user(person).get("/").text
 
 
 OF_REVIEWERS = ["notes/", "labels/", "assignee/", "verdict/", "correction/", "example/"]
@@ -537,7 +523,7 @@ OF_REVIEWERS = ["notes/", "labels/", "assignee/", "verdict/", "correction/", "ex
 
 @pytest.mark.parametrize("route", one_in(4, OF_REVIEWERS))
 async def test_the_owner_cannot_review_the_run(route, run, person):
-    client = await abrowser(person)
+    client = await as_async_user(person)
     said = {"text": "x", "label": "x", "verdict": "correct", "correction": "x", "name": "x"}
 
     assert (await client.post(f"/traces/{run.pk}/{route}", said)).status_code == 404
@@ -549,7 +535,7 @@ async def test_the_owner_cannot_review_the_run(route, run, person):
 async def test_a_run_out_of_scope_returns_404(route, run, reviewer):
     scope = await ReviewScope.objects.acreate(user=reviewer)
     await scope.agents.aadd(await Agent.objects.acreate(name="else"))
-    client = await abrowser(reviewer)
+    client = await as_async_user(reviewer)
 
     assert (await client.post(f"/traces/{run.pk}/{route}", {"text": "x"})).status_code == 404
 
@@ -561,7 +547,7 @@ NASTY = {"\0": "NUL", "\ud800": "half", "x" * 100_001: "long", "<script>alert(":
 @pytest.mark.parametrize("text", NASTY, ids=NASTY.values())
 @pytest.mark.parametrize("remove", one_in(2, [{}, {"remove": "x"}]))
 async def test_any_input_is_saved_or_has_an_error_message(text, remove, run, reviewer):
-    client = await abrowser(reviewer)
+    client = await as_async_user(reviewer)
     fields = ["text", "label", "why", "correction", "name", "expected", "to", "reason"]
     said = dict.fromkeys([*fields, *remove], text) | {"verdict": "wrong", "seen": ""}
     body = urlencode(said, errors="surrogatepass")
@@ -574,7 +560,7 @@ async def test_any_input_is_saved_or_has_an_error_message(text, remove, run, rev
             headers=HTMX,
         )
         assert answer.status_code in {200, 404}, route
-        assert "<script>alert" not in answer.content.decode()
+        assert "<script>alert" not in answer.text
 
 
 # Corrections in the chat
@@ -588,7 +574,7 @@ async def test_a_correction_appears_live_in_the_chat_and_stays(run, reviewer, pe
 
     assert "<strong>42</strong>" in frame
     assert "<b>x" not in frame
-    reloaded = (await (await abrowser(person)).get(f"/chat/{chat.pk}/")).content.decode()
+    reloaded = (await (await as_async_user(person)).get(f"/chat/{chat.pk}/")).text
     assert frame[frame.index('<div id="correction') :].strip() in reloaded
     assert ">41</strong>" in reloaded
     assert "<strong>42</strong>" in reloaded
@@ -612,11 +598,11 @@ async def test_a_reconnected_page_gets_the_correction(run, reviewer, person, cha
 async def test_a_correction_can_be_removed(run, reviewer, person, chat):
     review = await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
 
-    client = await abrowser(reviewer)
+    client = await as_async_user(reviewer)
     said = {"correction": "It is 42.", "withdraw": "1", "seen": review.stamp}
     await client.post(f"/traces/{run.pk}/correction/", said)
 
-    page = (await (await abrowser(person)).get(f"/chat/{chat.pk}/")).content.decode()
+    page = (await (await as_async_user(person)).get(f"/chat/{chat.pk}/")).text
     assert "Corrected by" not in page
     assert (await Review.objects.aget()).verdict == "wrong"
 
@@ -650,13 +636,13 @@ def written_fields(page):
 
 def test_the_correction_form_does_not_start_with_a_masked_answer(run, reviewer, auditor):
     feedback.flag(reviewer, run, "Look.")
-    plain = browser(reviewer).get("/review/").content.decode()
+    plain = as_user(reviewer).get("/review/").text
     Run.objects.update(answer=f"Ask {MAIL}.")
-    page = browser(reviewer).get("/review/").content.decode()
-    theirs = browser(auditor)
-    masked = theirs.get("/review/").content.decode()
+    page = as_user(reviewer).get("/review/").text
+    theirs = as_user(auditor)
+    masked = theirs.get("/review/").text
     theirs.post(f"/traces/{run.pk}/unmask/", {"reason": "A complaint."})
-    unmasked = theirs.get("/review/").content.decode()
+    unmasked = theirs.get("/review/").text
 
     assert written_fields(plain) == ["It is **41**."] * 2
     assert written_fields(page) == written_fields(masked) == ["", ""]
@@ -669,7 +655,7 @@ def test_the_correction_form_does_not_start_with_a_masked_answer(run, reviewer, 
 def test_the_correction_form_does_not_start_with_a_masked_correction(run, reviewer, other):
     feedback.correct(other, run, f"Ask {MAIL}.", "")
 
-    page = browser(reviewer).get("/review/?show=decided").content.decode()
+    page = as_user(reviewer).get("/review/?show=decided").text
 
     assert written_fields(page) == ["", ""]
     assert "Ask ‹email›." in page
@@ -679,7 +665,7 @@ def test_a_note_is_masked_except_for_its_author(run, reviewer, other):
     feedback.add_note(reviewer, run, f"I asked {MAIL}.")
     feedback.flag(reviewer, run, "Look.")
 
-    pages = [browser(user).get("/review/").content.decode() for user in (reviewer, other)]
+    pages = [as_user(user).get("/review/").text for user in (reviewer, other)]
     mine, theirs = pages
 
     assert mine.count(f"I asked {MAIL}.") == 2
@@ -702,9 +688,9 @@ def test_reviews_are_audited(run, reviewer):
 
 async def test_the_corrected_answer_is_what_an_example_expects(run, reviewer):
     await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
-    client = await abrowser(reviewer)
+    client = await as_async_user(reviewer)
 
-    page = (await client.get("/review/?show=decided")).content.decode()
+    page = (await client.get("/review/?show=decided")).text
     said = {"name": "Sum", "expected": "It is 42."}
     await client.post(f"/traces/{run.pk}/example/", said)
 
@@ -718,10 +704,10 @@ def test_a_duplicate_example_name_is_rejected_and_keeps_the_input(run, reviewer)
     Example.objects.create(name="Sum")
     said = {"name": "Sum", "expected": "Forty-two"}
 
-    answer = browser(reviewer).post(f"/traces/{run.pk}/example/", said, headers=HTMX)
+    answer = as_user(reviewer).post(f"/traces/{run.pk}/example/", said, headers=HTMX)
 
-    assert "An example with this name already exists." in answer.content.decode()
-    assert "Forty-two" in answer.content.decode()
+    assert "An example with this name already exists." in answer.text
+    assert "Forty-two" in answer.text
     assert Example.objects.count() == 1
 
 
@@ -732,7 +718,7 @@ def test_the_owner_does_not_see_step_notes(headers, run, reviewer, person):
 
     for why in ("Look.", too_long):
         said = {"why": why, "step": "1"}
-        answer = browser(person).post(f"/traces/{run.pk}/flag/", said, headers=headers)
+        answer = as_user(person).post(f"/traces/{run.pk}/flag/", said, headers=headers)
         assert b"rough customer" not in answer.content
 
 
@@ -752,17 +738,17 @@ def test_the_audit_log_has_the_length_of_text_but_not_the_text(run, reviewer, pe
 def test_the_total_length_of_reasons_is_limited(run, person):
     feedback.flag(person, run, "x" * (feedback.MAX_TEXT_CHARS - 10))
 
-    answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
+    answer = as_user(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
 
-    assert "All reasons together can be up to 10000" in answer.content.decode()
+    assert "All reasons together can be up to 10000" in answer.text
     assert len(Review.objects.get().why) == feedback.MAX_TEXT_CHARS - 10
 
 
 @pytest.mark.parametrize("said", [{"correction": "  "}, {"withdraw": "1"}])
 def test_an_uncorrected_answer_has_no_correction_to_remove(said, run, reviewer):
-    answer = browser(reviewer).post(f"/traces/{run.pk}/correction/", said, headers=HTMX)
+    answer = as_user(reviewer).post(f"/traces/{run.pk}/correction/", said, headers=HTMX)
 
-    assert "Enter the corrected answer first." in answer.content.decode()
+    assert "Enter the corrected answer first." in answer.text
     assert not Review.objects.exists()
     assert not AuditEntry.objects.filter(action="review.correction").exists()
 
@@ -789,7 +775,7 @@ def test_reviewing_a_deleted_run_returns_404(route, act, said, run, reviewer, mo
 
     monkeypatch.setattr(feedback, act, overtaken)
 
-    answer = browser(reviewer).post(f"/traces/{run.pk}/{route}/", said, headers=HTMX)
+    answer = as_user(reviewer).post(f"/traces/{run.pk}/{route}/", said, headers=HTMX)
 
     assert answer.status_code == 404
 
@@ -797,6 +783,6 @@ def test_reviewing_a_deleted_run_returns_404(route, act, said, run, reviewer, mo
 def test_showing_a_deleted_run_returns_404(run, reviewer, monkeypatch):
     monkeypatch.setattr(feedback, "add_note", lambda user, run, *about: run.delete())
 
-    answer = browser(reviewer).post(f"/traces/{run.pk}/notes/", {"text": "x"}, headers=HTMX)
+    answer = as_user(reviewer).post(f"/traces/{run.pk}/notes/", {"text": "x"}, headers=HTMX)
 
     assert answer.status_code == 404

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.models import Agent, AgentStep, Run
-from agents.review.filter_fields import FIELDS
-from agents.review.filter_language import MAX_CHARS, MAX_TERMS, parse
-from agents.review.filter_values import NamePattern, Range
+from agents.review.filters.filter_fields import FIELDS
+from agents.review.filters.filter_language import MAX_CHARS, MAX_TERMS, parse
+from agents.review.filters.filter_values import NamePattern, Range
 from agents.review.models import Label, Note, Rating, Review
 from tests.sampling import one_in
 

@@ -9,22 +9,23 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from agents.models import Agent, AuditEntry, Run
-from agents.review import bulk, filter_controls, listing
-from agents.review import columns as all_columns
-from agents.review.bulk import Selection
-from agents.review.filter_language import parse
-from agents.review.listing import neighbours
+from agents.review.filters import filter_controls
+from agents.review.filters.filter_language import parse
 from agents.review.models import Example, Review, SavedView
+from agents.review.run_list import bulk, listing
+from agents.review.run_list import columns as all_columns
+from agents.review.run_list.bulk import Selection
+from agents.review.run_list.listing import neighbours
 from agents.web.downloads import csv_line
-from tests.review.conftest import MAIL, client_of
+from tests.conftest import as_user, select
+from tests.review.conftest import MAIL
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def mine(client, person):
-    client.force_login(person)
-    return client
+def mine(person_client):
+    return person_client
 
 
 def make(user, **columns):
@@ -33,7 +34,7 @@ def make(user, **columns):
 
 
 def get(client, **query):
-    return client.get(f"/traces/?{urlencode(query)}").content.decode()
+    return client.get(f"/traces/?{urlencode(query)}").text
 
 
 def numbers(page):
@@ -55,7 +56,7 @@ def test_the_list_is_sorted_by_a_column_with_empty_values_last(mine, person):
     assert numbers(get(mine, sort="cost")) == [cheap, dear, free]
     assert numbers(get(mine)) == [dear, free, cheap]
     page = get(mine, sort="-cost")
-    assert 'data-column="cost" class="number" aria-sort="descending"' in page
+    assert 'aria-sort="descending"' in page.split('data-column="cost"')[1].split(">")[0]
     assert "sort=cost" in page.split('data-column="cost"')[1].split("</th>")[0]
 
 
@@ -93,7 +94,7 @@ def test_the_list_says_which_runs_are_not_sorted(mine, person, monkeypatch):
 def test_the_neighbours_of_a_run_are_those_of_the_sorted_list(mine, person):
     low, high, middle = (make(person, cost=cost) for cost in (1, 9, 5))
 
-    page = mine.get(f"/traces/{middle}/?sort=-cost").content.decode()
+    page = mine.get(f"/traces/{middle}/?sort=-cost").text
 
     assert f'rel="prev" data-key="[" href="/traces/{high}/?sort=-cost"' in page
     assert f'rel="next" data-key="]" href="/traces/{low}/?sort=-cost"' in page
@@ -120,12 +121,11 @@ def test_a_saved_view_has_its_columns_and_order(mine, person):
     about = {"q": "status:completed", "sort": "-cost", "columns": "question,cost", "name": "A"}
     mine.post("/traces/views/", about)
 
-    page = get(mine)
+    [link] = select(mine.get("/traces/"), ".saved a")
 
     saved = SavedView.objects.get(name="A")
     assert (saved.sort, saved.columns) == ("-cost", "question,cost")
-    link = re.search(r'class="saved"><a href="([^"]+)"', page)[1].replace("&amp;", "&")
-    assert parse_qs(urlsplit(link).query) == {
+    assert parse_qs(urlsplit(link.attributes["href"]).query) == {
         "q": ["status:completed"],
         "sort": ["-cost"],
         "columns": ["question,cost"],
@@ -198,7 +198,7 @@ def test_a_cell_of_text_is_never_a_formula_and_numbers_stay_numbers():
 
 
 def test_without_a_selection_all_matching_runs_are_exported(person, monkeypatch):
-    monkeypatch.setattr("agents.review.bulk.CHUNK", 2)
+    monkeypatch.setattr("agents.review.run_list.bulk.CHUNK", 2)
     pks = [make(person) for _ in range(5)]
     make(person, status="failed")
 
@@ -257,11 +257,8 @@ def test_two_selected_runs_are_compared_and_no_other_number(mine, person, strang
     )
     assert mine.post("/traces/selected/", act | {"run": [one, theirs]}).url == "/traces/"
     page = mine.post("/traces/selected/", act | {"run": [one]}, follow=True)
-    assert "Select exactly two runs" in page.content.decode()
-    assert (
-        "Select at least one run"
-        in mine.post("/traces/selected/", act, follow=True).content.decode()
-    )
+    assert "Select exactly two runs" in page.text
+    assert "Select at least one run" in mine.post("/traces/selected/", act, follow=True).text
 
 
 def test_all_matching_runs_are_flagged_once(mine, person, stranger):
@@ -273,7 +270,7 @@ def test_all_matching_runs_are_flagged_once(mine, person, stranger):
     flagged = set(Review.objects.values_list("run_id", flat=True))
     assert flagged == {first, second}
     assert theirs not in flagged
-    text = page.content.decode()
+    text = page.text
     assert "1 run flagged for review." in text
     assert "1 run skipped: already in the review queue" in text
 
@@ -282,9 +279,9 @@ def test_selected_runs_become_examples_named_after_their_question(reviewer, pers
     agent = Agent.objects.create(name="helper")
     pks = [make(person, query="What is 1 + 1?", answer="2", agent=agent) for _ in range(2)]
     kept = make(person, agent=agent, query=f"Who is {MAIL}?", answer=f"{MAIL} is Ada.")
-    client, act = client_of(reviewer), {"action": "example", "run": [*pks, kept]}
+    client, act = as_user(reviewer), {"action": "example", "run": [*pks, kept]}
 
-    page = client.post("/traces/selected/", act, follow=True).content.decode()
+    page = client.post("/traces/selected/", act, follow=True).text
 
     saved = {example.run_id: example for example in Example.objects.all()}
     assert "3 runs saved as examples." in page
@@ -292,7 +289,7 @@ def test_selected_runs_become_examples_named_after_their_question(reviewer, pers
     assert saved[pks[1]].name == f"What is 1 + 1? #{pks[1]}"
     assert MAIL not in saved[kept].name
     assert saved[kept].expected == ""  # the reviewer never saw it
-    again = client.post("/traces/selected/", act, follow=True).content.decode()
+    again = client.post("/traces/selected/", act, follow=True).text
     assert "already saved as an example" in again
 
 
@@ -302,7 +299,7 @@ def test_only_reviewers_save_examples(mine, person):
     page = mine.post("/traces/selected/", {"action": "example", "run": [run]}, follow=True)
 
     assert not Example.objects.exists()
-    assert "only reviewers can save examples" in page.content.decode()
+    assert "only reviewers can save examples" in page.text
 
 
 @pytest.mark.parametrize(

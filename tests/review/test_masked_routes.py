@@ -1,14 +1,12 @@
 """Another user's personal data is masked by any route."""
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
-from django.test import AsyncClient
 
 from agents.engine.testing import Says
 from agents.models import AgentStep, Approval, Run
 from agents.review.models import Review
-from tests.conftest import run_question
+from tests.conftest import as_async_user, run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -52,8 +50,7 @@ async def runs(person, scripted):
 @pytest.fixture
 async def page(reviewer):
     await reviewer.user_permissions.aadd(await Permission.objects.aget(codename="rerun_runs"))
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(reviewer)
+    client = await as_async_user(reviewer)
 
     async def page(path):
         answer = await client.get(path)
@@ -84,8 +81,7 @@ async def test_every_page_that_masks_something_says_so(runs, page):
 
 async def test_the_owner_reads_the_original_text(runs, person):
     run, other = runs
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(person)
+    client = await as_async_user(person)
 
     for route in [d for d in ROUTES if "{run}" in d and "review" not in d]:
         answer = await client.get(route.format(run=run.pk, other=other.pk))

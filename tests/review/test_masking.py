@@ -4,7 +4,6 @@ import json
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.test import AsyncClient
 
 from agents import runs
 from agents.access import masking
@@ -12,14 +11,14 @@ from agents.access.masking import Masker, mask_value
 from agents.engine.events import Event, EventType
 from agents.engine.testing import Says
 from agents.models import AgentStep, Approval, AuditEntry, GuardrailPattern, Run, RunEvent
-from agents.review import listing
-from agents.review.filter_language import parse
+from agents.review.filters.filter_language import parse
 from agents.review.models import Rating, Review
+from agents.review.run_list import listing
 from agents.runs import close_codes, pubsub
 from agents.web.consumers import live
 from agents.web.presentation.live_run import LiveRunView
-from tests.conftest import ORIGIN, frames_until, run_question, tab
-from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
+from tests.conftest import ORIGIN, as_async_user, as_user, frames_until, run_question, tab
+from tests.review.conftest import MAIL, PERSONAL, PHONE, may
 from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,7 +66,7 @@ def test_field_names_help_to_detect_personal_data(value, shown):
 
 
 def test_a_reviewer_reads_the_page_masked(personal_run, reviewer):
-    page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
+    page = as_user(reviewer).get(f"/traces/{personal_run.pk}/").text
 
     assert has_no_personal_data(page)
     assert "Who is ‹email›?" in page
@@ -99,26 +98,24 @@ def test_step_details_are_masked(tab, personal_run, reviewer, person):
 
     for number in (1, 2):
         place = f"/traces/{personal_run.pk}/steps/{number}/"
-        assert has_no_personal_data(
-            client_of(reviewer).get(f"{place}?tab={tab}").content.decode()
-        )
-    files = [client_of(reviewer).get(f"{place}{n}/") for n in ("result", "request", "raw")]
-    assert all(has_no_personal_data(file.content.decode()) for file in files)
-    assert "‹email›" in files[1].content.decode()
+        assert has_no_personal_data(as_user(reviewer).get(f"{place}?tab={tab}").text)
+    files = [as_user(reviewer).get(f"{place}{n}/") for n in ("result", "request", "raw")]
+    assert all(has_no_personal_data(file.text) for file in files)
+    assert "‹email›" in files[1].text
 
 
 def test_truncated_text_contains_no_partial_address(personal_run, reviewer):
     said = f"{'x ' * 997}{MAIL} and more"
     AgentStep.objects.update(observation=said)
 
-    page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
+    page = as_user(reviewer).get(f"/traces/{personal_run.pk}/").text
 
     assert "ada@" not in page
     assert "x x x" in page
 
 
 def test_users_read_their_own_runs_unmasked(personal_run, person):
-    page = client_of(person).get(f"/traces/{personal_run.pk}/").content.decode()
+    page = as_user(person).get(f"/traces/{personal_run.pk}/").text
 
     assert MAIL in page
     assert "‹" not in page
@@ -128,19 +125,16 @@ def test_users_read_their_own_runs_unmasked(personal_run, person):
 def test_a_run_without_a_user_is_masked(personal_run, reviewer):
     Run.objects.update(user=None)
 
-    assert has_no_personal_data(
-        client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
-    )
+    assert has_no_personal_data(as_user(reviewer).get(f"/traces/{personal_run.pk}/").text)
 
 
 def test_the_list_masks_other_users_questions(personal_run, reviewer, person):
-    assert has_no_personal_data(client_of(reviewer).get("/traces/").content.decode())
-    assert MAIL in client_of(person).get("/traces/").content.decode()
+    assert has_no_personal_data(as_user(reviewer).get("/traces/").text)
+    assert MAIL in as_user(person).get("/traces/").text
 
 
 async def test_a_reviewers_event_stream_is_masked(personal_run, reviewer):
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(reviewer)
+    client = await as_async_user(reviewer)
 
     for after in (0, 1):
         answer = await client.get(f"/api/runs/{personal_run.pk}/events/?after={after}")
@@ -185,11 +179,11 @@ def test_no_page_shows_personal_data_to_a_reviewer(page, personal_run, reviewer,
     Rating.objects.create(run=personal_run, user=person, is_good=False, comment=f"By {MAIL}")
     Review.objects.create(run=personal_run, why=f"Says {person}: {PHONE}")
 
-    answer = client_of(reviewer).get(page.format(run=personal_run.pk, other=other.pk))
+    answer = as_user(reviewer).get(page.format(run=personal_run.pk, other=other.pk))
 
     assert answer.status_code == 200
-    assert has_no_personal_data(answer.content.decode())
-    assert "ada@" not in answer.content.decode()
+    assert has_no_personal_data(answer.text)
+    assert "ada@" not in answer.text
 
 
 def test_a_rerun_of_another_users_run_is_masked(personal_run, reviewer, auditor):
@@ -202,12 +196,12 @@ def test_a_rerun_of_another_users_run_is_masked(personal_run, reviewer, auditor)
             origin_step=1,
             status="stopped",
         )
-        client = client_of(user)
-        assert has_no_personal_data(client.get(f"/traces/{again.pk}/").content.decode())
-        assert has_no_personal_data(client.get("/traces/").content.decode())
+        client = as_user(user)
+        assert has_no_personal_data(client.get(f"/traces/{again.pk}/").text)
+        assert has_no_personal_data(client.get("/traces/").text)
 
     client.post(f"/traces/{again.pk}/unmask/", {"reason": "A complaint"})
-    assert MAIL in client.get(f"/traces/{again.pk}/").content.decode()
+    assert MAIL in client.get(f"/traces/{again.pk}/").text
 
 
 # Words as they come
@@ -291,13 +285,12 @@ async def test_only_reviewers_read_which_rule_blocked_a_message(person, reviewer
     run = await run_question("Tell me about falcon", user=person)
 
     async def read(user):
-        client = AsyncClient()
-        await sync_to_async(client.force_login)(user)
+        client = await as_async_user(user)
         places = ("", "steps/1/", "steps/1/?tab=raw", "steps/1/?tab=request", "steps/1/raw/")
         pages = [await client.get(f"/traces/{run.pk}/{place}") for place in places]
         file = await client.get(f"/traces/{run.pk}/export.json")
         content = b"".join([piece async for piece in file.streaming_content])
-        return [*(page.content.decode() for page in pages), content.decode()]
+        return [*(page.text for page in pages), content.decode()]
 
     own = await read(person)
     reviewed = await read(reviewer)
@@ -312,12 +305,12 @@ async def test_only_reviewers_read_which_rule_blocked_a_message(person, reviewer
 
 
 def test_unmasking_needs_permission_and_a_reason_and_is_audited(personal_run, auditor):
-    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+    client, page = as_user(auditor), f"/traces/{personal_run.pk}/"
 
     answer = client.post(f"{page}unmask/", {"reason": " A complaint\0 "})
 
     assert answer.headers["Location"] == page
-    assert MAIL in client.get(page).content.decode()
+    assert MAIL in client.get(page).text
     entry = AuditEntry.objects.get(action="run.unmasked")
     assert (entry.actor, entry.subject) == (auditor, f"run:{personal_run.pk}")
     assert entry.detail == {"reason": "A complaint"}
@@ -325,46 +318,46 @@ def test_unmasking_needs_permission_and_a_reason_and_is_audited(personal_run, au
 
 def test_unmasking_applies_to_one_run_in_one_browser_session(personal_run, auditor):
     other = Run.objects.create(topic="b", query=f"Another {MAIL}", status="completed")
-    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+    client, page = as_user(auditor), f"/traces/{personal_run.pk}/"
     client.post(f"{page}unmask/", {"reason": "A complaint"})
 
-    assert MAIL not in client.get(f"/traces/{other.pk}/").content.decode()
-    assert MAIL not in client_of(auditor).get(page).content.decode()
+    assert MAIL not in client.get(f"/traces/{other.pk}/").text
+    assert MAIL not in as_user(auditor).get(page).text
     client.post(f"{page}unmask/", {"again": ""})
-    assert MAIL not in client.get(page).content.decode()
+    assert MAIL not in client.get(page).text
 
 
 def test_without_a_reason_nothing_is_unmasked(personal_run, auditor):
-    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+    client, page = as_user(auditor), f"/traces/{personal_run.pk}/"
 
     answer = client.post(f"{page}unmask/", {"reason": " "})
 
     assert answer.status_code == 422
-    assert "Enter a reason." in answer.content.decode()
-    assert has_no_personal_data(client.get(page).content.decode())
+    assert "Enter a reason." in answer.text
+    assert has_no_personal_data(client.get(page).text)
 
 
 def test_a_reviewer_without_permission_cannot_unmask(personal_run, reviewer, person):
     for user in (reviewer, person):
-        answer = client_of(user).post(f"/traces/{personal_run.pk}/unmask/", {"reason": "x"})
+        answer = as_user(user).post(f"/traces/{personal_run.pk}/unmask/", {"reason": "x"})
         assert answer.status_code == 404
     assert not AuditEntry.objects.filter(action="run.unmasked").exists()
 
 
 def test_losing_the_permission_masks_the_run_again(personal_run, auditor):
-    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+    client, page = as_user(auditor), f"/traces/{personal_run.pk}/"
     client.post(f"{page}unmask/", {"reason": "A complaint"})
 
     auditor.user_permissions.remove(
         *auditor.user_permissions.filter(codename="see_personal_data")
     )
 
-    assert has_no_personal_data(client.get(page).content.decode())
+    assert has_no_personal_data(client.get(page).text)
 
 
 async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, monkeypatch):
     monkeypatch.setattr(live, "RECHECK_SECONDS", 0)
-    client, pk = await sync_to_async(client_of)(auditor), personal_run.pk
+    client, pk = await sync_to_async(as_user)(auditor), personal_run.pk
     await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"reason": "A complaint"})
     cookie = (b"cookie", f"sessionid={client.cookies['sessionid'].value}".encode())
 
@@ -386,8 +379,8 @@ def test_masked_json_is_valid_json(personal_run):
 @pytest.mark.parametrize("asked", one_in(4, [MAIL, "example", f"error:{MAIL}", "090-1234"]))
 def test_masked_text_cannot_be_searched(asked, personal_run, reviewer, auditor, person):
     def found(user, q):
-        answer = client_of(user).get("/traces/", {"q": q})
-        return f'href="/traces/{personal_run.pk}/' in answer.content.decode()
+        answer = as_user(user).get("/traces/", {"q": q})
+        return f'href="/traces/{personal_run.pk}/' in answer.text
 
     assert not found(reviewer, asked)
     assert found(reviewer, f"-{asked}")
@@ -434,7 +427,7 @@ def test_a_text_search_in_other_users_runs_can_continue(personal_run, reviewer, 
 
 def test_the_console_search_does_not_find_masked_text(personal_run, django_user_model):
     clerk = django_user_model.objects.create_user("clerk", is_staff=True)
-    client = client_of(may(clerk, "view_run", "view_agentstep", "view_approval"))
+    client = as_user(may(clerk, "view_run", "view_agentstep", "view_approval"))
 
     for page in ("run", "agentstep", "approval"):
         found = client.get(f"/admin/agents/{page}/", {"q": "example"}).context["cl"]
@@ -453,8 +446,8 @@ def run_again(personal_run, auditor):
 
 
 def test_a_masked_request_of_a_rerun_cannot_be_decided(run_again, auditor):
-    client = client_of(auditor)
-    page = client.get("/approvals/").content.decode()
+    client = as_user(auditor)
+    page = client.get("/approvals/").text
 
     assert has_no_personal_data(page)
     assert f'id="approval-{run_again.approvals.get().pk}"' in page
@@ -462,14 +455,14 @@ def test_a_masked_request_of_a_rerun_cannot_be_decided(run_again, auditor):
     assert "<textarea" not in page
 
     client.post(f"/traces/{run_again.pk}/unmask/", {"reason": "A complaint"})
-    page = client.get("/approvals/").content.decode()
+    page = client.get("/approvals/").text
 
     assert MAIL in page
     assert 'name="verdict"' in page
 
 
 def test_viewing_a_rerun_of_another_users_run_is_audited(run_again, auditor):
-    client = client_of(auditor)
+    client = as_user(auditor)
     client.get(f"/traces/{run_again.pk}/")
     client.get(f"/traces/{run_again.pk}/export.md")
 
@@ -479,9 +472,9 @@ def test_viewing_a_rerun_of_another_users_run_is_audited(run_again, auditor):
 
 def test_the_console_masks_a_rerun_of_another_users_run(run_again, django_user_model):
     django_user_model.objects.filter(pk=run_again.user_id).update(is_staff=True)
-    client = client_of(may(run_again.user, "view_run", "view_approval"))
+    client = as_user(may(run_again.user, "view_run", "view_approval"))
 
-    assert has_no_personal_data(client.get("/admin/agents/run/").content.decode())
+    assert has_no_personal_data(client.get("/admin/agents/run/").text)
     page = client.get(f"/admin/agents/run/{run_again.pk}/change/")
     assert page.status_code == 200
-    assert has_no_personal_data(page.content.decode())
+    assert has_no_personal_data(page.text)

@@ -2,19 +2,18 @@
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.test import AsyncClient, Client
+from django.test import Client
 
 from agents.engine.testing import Says
-from agents.observability.spans import SpanBuilder
-from agents.observability.trace_span import TraceIdentity
-from agents.review.comparison import Comparison
-from agents.review.replay_timeline import ReplayTimeline
+from agents.review.replays.comparison import Comparison
+from agents.review.replays.replay_timeline import ReplayTimeline
+from agents.runs.observability.spans import SpanBuilder
+from agents.runs.observability.trace_span import TraceIdentity
 from agents.web.presentation import RunView
-from agents.web.presentation.live_run import LiveRunView
-from tests.agents.test_plans import evaluation_reply as judged
-from tests.agents.test_plans import plan_reply, planner, sum_of  # noqa: F401
-from tests.conftest import run_question
+from tests.conftest import as_async_user, run_question, select
 from tests.review.test_exports import fetch, validate_export
+from tests.runs.test_plans import evaluation_reply as judged
+from tests.runs.test_plans import plan_reply, planner, sum_of  # noqa: F401
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -69,10 +68,12 @@ async def test_steps_dropped_by_a_new_plan_are_not_part_of_it(scripted, person):
 
     run = await run_question("More than nothing?", user=person)
 
-    html = await sync_to_async(LiveRunView(run.pk).snapshot)()
-    assert '</ol><p class="gone"><s>sum</s> <span class="change-mark">removed<' in html
-    assert "<strong>sum</strong>" in html.split('class="gone"')[0]
-    assert "return the expected result (More than 0): It is 0." in html
+    shown = await (await as_async_user(person)).get(f"/traces/{run.pk}/")
+    [dropped] = select(shown, "ol.plan-list ~ .gone")
+    assert dropped.css_first("s").text() == "sum"
+    names = [name.text() for name in select(shown, ".plan-list strong")]
+    assert names == ["sum", "total"]
+    assert "return the expected result (More than 0): It is 0." in shown.text
 
 
 async def test_planner_and_evaluator_are_named_by_their_role(replanned, person):
@@ -86,11 +87,10 @@ async def test_planner_and_evaluator_are_named_by_their_role(replanned, person):
 async def test_the_planners_raw_output_is_in_its_step_details(replanned, person):
     step = await replanned.steps.filter(agent_name="planner").afirst()
 
-    client = AsyncClient()
-    await client.aforce_login(person)
+    client = await as_async_user(person)
     answer = await client.get(f"/traces/{replanned.pk}/steps/{step.number}/")
 
-    text = answer.content.decode()
+    text = answer.text
     assert "Writing the plan" in text
     assert "&quot;description&quot;: &quot;Work it out.&quot;" in text
 
@@ -145,9 +145,9 @@ async def test_a_step_page_shows_expectation_and_result(replanned, person):
 
     page = await sync_to_async(client.get)(f"/traces/{replanned.pk}/steps/{check.number}/")
 
-    html = page.content.decode()
-    assert "The result isn’t as expected. It is 0." in html
-    assert "Take 2." in html
+    facts = [" ".join(fact.text().split()) for fact in select(page, ".planned dd")]
+    assert "The result isn’t as expected. It is 0." in facts
+    assert "Take 2." in facts
 
 
 async def test_a_shared_page_and_a_trace_show_the_plan_without_javascript(replanned, person):
@@ -156,7 +156,7 @@ async def test_a_shared_page_and_a_trace_show_the_plan_without_javascript(replan
 
     page = await sync_to_async(client.get)(f"/traces/{replanned.pk}/")
 
-    html = page.content.decode()
+    html = page.text
     assert "Plan 2 of 2" in html
     assert 'href="#step-' in html
     assert "1 of 2 done" in html

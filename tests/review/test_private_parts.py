@@ -7,7 +7,7 @@ from django.utils import timezone
 from agents.models import AgentStep, RunEvent
 from chat.models import ChatSession, Message
 from chat.sharing import members
-from tests.review.conftest import client_of
+from tests.conftest import as_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,14 +72,14 @@ async def joined(answer):
 
 
 def test_a_member_of_the_chat_reads_nothing_about_who_asked(run, chat, stranger, person):
-    other, own = client_of(stranger), client_of(person)
+    other, own = as_user(stranger), as_user(person)
 
     assert [path for path in PATHS if SECRET in content(other, path, run, chat)] == []
     assert SECRET in content(own, f"{STEP}?tab=request", run, chat)
 
 
 def test_a_reviewer_reads_it_only_after_unmasking(run, chat, auditor):
-    client, path = client_of(auditor), f"{STEP}?tab=request"
+    client, path = as_user(auditor), f"{STEP}?tab=request"
     assert SECRET not in content(client, path, run, chat)
 
     client.post(f"/traces/{run.pk}/unmask/", {"reason": "A complaint about this answer"})

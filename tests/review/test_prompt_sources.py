@@ -3,10 +3,13 @@
 from agents.catalog import custom_instructions
 from agents.engine import prompt_parts
 from agents.engine.history_summary import summary_messages
-from agents.memory.recall import RecalledMemory, compose
-from agents.review.prompt_sources import prompt_sources
+from agents.memory.recall import RecalledNote, compose
+from agents.models import Memory
+from agents.review.run_details.prompt_sources import prompt_sources
 
-MEMORY = RecalledMemory(id=1, text="I like tea", score=0.5, why="words", matched=("tea",))
+MEMORY = RecalledNote(
+    note=Memory(pk=1, text="I like tea"), score=0.5, why="words", matched=("tea",)
+)
 
 
 def sources(*messages, notes=()):
@@ -15,7 +18,7 @@ def sources(*messages, notes=()):
 
 def test_each_part_of_the_instructions_has_its_source():
     text = "Help." + custom_instructions.compose("I sell tea.", "") + compose([MEMORY])
-    note = {"kind": "memory", "used": [MEMORY.to_note()]}
+    note = {"kind": "memory", "used": [MEMORY.to_json()]}
 
     found = sources(
         {"role": "system", "content": text}, {"role": "user", "content": "Hi"}, notes=[note]

@@ -6,26 +6,26 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.template.loader import render_to_string
-from django.test import Client
 
 from agents import runs
-from agents.catalog import tool_factory
+from agents.catalog.tools import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import EventFactory, EventType
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, AuditEntry, Disconnection, Run
-from agents.review import feedback, replay
-from agents.review.replay_timeline import ReplayTimeline, parse_number
+from agents.review.annotations import feedback
+from agents.review.replays import replay
+from agents.review.replays.replay_timeline import ReplayTimeline, parse_number
 from agents.runs import approvals, event_store, leases
 from agents.runs.approvals import Decision
 from agents.runs.projection.rows import ProjectedRows
 from agents.web.presentation import RunView
-from tests.agents.test_display import Page, Tree, scripts
-from tests.conftest import run_question
+from agents.web.presentation.run_fragments import run_section
+from tests.conftest import as_user, run_question
 from tests.review.conftest import MAIL, PERSONAL, PHONE
 from tests.sampling import one_in
+from tests.web.presentation.test_display import Page, Tree, scripts
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -149,7 +149,7 @@ async def test_sub_agent_steps_are_replayed_below_their_step(scripted):
 async def test_the_last_moment_equals_the_run_page(decided, place):
     def pages():
         view = RunView(decided, place)
-        whole = render_to_string(view.template, {"view": view})
+        whole = run_section(view)
         return replay.replay_view(
             decided, event_store.last_seq(decided), place
         ).snapshot(), whole
@@ -177,15 +177,14 @@ async def test_a_live_run_is_replayed_up_to_now(monkeypatch, scripted, person):
     scripted(CALL)
     run = await run_question("Write to her.", user=person)
 
-    page = (await sync_to_async(get)(person, run, "replay/?at=99")).content.decode()
+    page = (await sync_to_async(get)(person, run, "replay/?at=99")).text
 
     assert f'id="run-{run.pk}" class="run" data-status="waiting"' in page
     assert "This run is still in progress" in page
 
 
 def get(person, run, path):
-    client = Client()
-    client.force_login(person)
+    client = as_user(person)
     return client.get(f"/traces/{run.pk}/{path}")
 
 
@@ -291,7 +290,7 @@ def test_a_run_without_events_can_be_replayed(person):
     answer = get(person, run, "replay/")
 
     assert answer.status_code == 200
-    assert "Question sent" in answer.content.decode()
+    assert "Question sent" in answer.text
     assert get(person, run, "replay/scene/").json()["frames"] == []
 
 
@@ -309,7 +308,7 @@ async def test_a_reviewer_replays_another_users_run_masked(
     paths = ["replay/scene/", *(f"replay/?at={at}" for at in range(1, 20, 3))]
 
     def read_pages(user):
-        return "".join(get(user, run, path).content.decode() for path in paths)
+        return "".join(get(user, run, path).text for path in paths)
 
     theirs, own = (
         await sync_to_async(read_pages)(reviewer),
@@ -364,7 +363,7 @@ def test_a_disconnection_is_a_moment_between_two_events(parted):
 def test_the_replay_shows_the_page_during_a_disconnection(person, parted):
     lost = '<div id="away" class="connection">'
     shown = {
-        at: get(person, parted, f"replay/?at={at}").content.decode()
+        at: get(person, parted, f"replay/?at={at}").text
         for at in ("1", "1&ms=1500", "2", "2&ms=2500", "1&ms=99999", "2&ms=x")
     }
 
@@ -378,9 +377,9 @@ def test_the_replay_shows_the_page_during_a_disconnection(person, parted):
 
 
 def test_the_run_page_mentions_disconnections(person, parted):
-    assert "page disconnected once" in get(person, parted, "").content.decode()
+    assert "page disconnected once" in get(person, parted, "").text
     parted.disconnections.all().delete()
-    assert "page disconnected" not in get(person, parted, "").content.decode()
+    assert "page disconnected" not in get(person, parted, "").text
 
 
 def test_a_page_closed_before_the_end_stays_disconnected(person, parted):
@@ -389,9 +388,7 @@ def test_a_page_closed_before_the_end_stays_disconnected(person, parted):
 
     assert [mark.words for mark in timeline.marks if mark.is_between] == ["The page was closed"]
     assert not timeline.away(timeline.duration).is_lost
-    assert (
-        '<span data-when="lost" hidden>' in get(person, parted, "replay/?at=3").content.decode()
-    )
+    assert '<span data-when="lost" hidden>' in get(person, parted, "replay/?at=3").text
 
 
 def test_rendering_a_moment_writes_nothing():

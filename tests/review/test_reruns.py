@@ -5,10 +5,11 @@ import re
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
-from django.test import AsyncClient
 
 from agents import runs
-from agents.catalog import agent_factory, model_clients, tool_factory
+from agents.catalog import agent_factory
+from agents.catalog.language_models import model_clients
+from agents.catalog.tools import tool_factory
 from agents.engine.testing import Call, Says
 from agents.engine.tool import ToolResult
 from agents.models import (
@@ -20,13 +21,13 @@ from agents.models import (
     RunEvent,
     ToolRegistration,
 )
-from agents.review import reruns
-from agents.review.reruns import RerunSetup
+from agents.review.replays import reruns
+from agents.review.replays.reruns import RerunSetup
 from agents.runs import approvals, event_store
 from agents.runs.approvals import Decision
 from agents.web.presentation import RunView
 from chat.models import ChatSession
-from tests.conftest import run_question, verify_run
+from tests.conftest import as_async_user, run_question, verify_run
 from tests.sampling import one_in
 
 pytestmark = [
@@ -355,12 +356,12 @@ async def test_a_rerun_never_appears_in_a_chat(origin, scripted, person):
 
     run = await again(origin, 5, person)
 
-    client = await browser(person)
-    page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
+    client = await as_async_user(person)
+    page = (await client.get(f"/chat/{chat.pk}/")).text
     assert run.answer == "Only for reviewers."
     assert run.answer not in page
     assert f"run-{run.pk}" not in page
-    listed = (await client.get("/traces/")).content.decode()
+    listed = (await client.get("/traces/")).text
     assert f"/traces/{run.pk}/" in listed
     assert f"rerun of run {origin.pk} from step 5" in listed
 
@@ -379,9 +380,9 @@ async def test_replayed_side_effects_are_not_listed_for_the_rerun(tool, scripted
 async def test_the_rerun_page_shows_replayed_steps(origin, scripted, person):
     scripted(END)
     run = await again(origin, 5, person)
-    client = await browser(person)
+    client = await as_async_user(person)
 
-    page = (await client.get(f"/traces/{run.pk}/")).content.decode()
+    page = (await client.get(f"/traces/{run.pk}/")).text
 
     assert "Replayed from the original run up to here (no cost). Live from here on." in page
     assert page.count('class="step"') == 5
@@ -394,12 +395,6 @@ async def test_the_rerun_page_shows_replayed_steps(origin, scripted, person):
 def reviewer(stranger):
     stranger.user_permissions.add(Permission.objects.get(codename="review_runs"))
     return stranger
-
-
-async def browser(user):
-    client = AsyncClient()
-    await sync_to_async(client.force_login)(user)
-    return client
 
 
 FILLED_IN = {
@@ -415,9 +410,9 @@ FILLED_IN = {
 async def test_the_form_is_prefilled_from_the_run(origin, person):
     await grant(person, "rerun_runs")
     await Agent.objects.aupdate(instructions="Something new.")
-    client = await browser(person)
+    client = await as_async_user(person)
 
-    page = (await client.get(f"/traces/{origin.pk}/again/3/")).content.decode()
+    page = (await client.get(f"/traces/{origin.pk}/again/3/")).text
 
     assert "Something new." not in page
     assert "You are helper" in page
@@ -426,11 +421,11 @@ async def test_the_form_is_prefilled_from_the_run(origin, person):
 
 
 async def test_the_form_opens_in_a_panel_of_the_run_page(origin, person):
-    client = await browser(person)
+    client = await as_async_user(person)
 
     part = await client.get(f"/traces/{origin.pk}/again/3/", headers={"HX-Request": "true"})
 
-    html = part.content.decode()
+    html = part.text
     assert "<html" not in html
     assert '<h2 id="panel-title"' in html
     assert f'action="/traces/{origin.pk}/rerun/3/"' in html
@@ -438,14 +433,14 @@ async def test_the_form_opens_in_a_panel_of_the_run_page(origin, person):
 
 async def test_a_rerun_opens_in_comparison_with_its_origin(origin, scripted, person):
     scripted(END)
-    client = await browser(person)
+    client = await as_async_user(person)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
 
     run = await Run.objects.aget(origin=origin)
     assert answer.headers["Location"] == f"/traces/{origin.pk}/compare/{run.pk}/"
     await runs.wait(run)
-    page = (await client.get(answer.headers["Location"])).content.decode()
+    page = (await client.get(answer.headers["Location"])).text
     assert f"rerun of run {origin.pk} from step 3" in page
     assert "replayed" in page
 
@@ -458,16 +453,16 @@ async def test_a_rerun_can_be_stopped_on_the_comparison_page(
     run = await again(origin, 4, person)
     assert run.status == "waiting"
     address = f"/traces/{run.pk}/stop/"
-    assert (await (await browser(reviewer)).post(address)).status_code == 404
+    assert (await (await as_async_user(reviewer)).post(address)).status_code == 404
 
-    client = await browser(person)
-    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).content.decode()
+    client = await as_async_user(person)
+    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).text
     answer = await client.post(address)
 
     assert f'action="{address}"' in page
     assert answer.headers["Location"] == f"/traces/{origin.pk}/compare/{run.pk}/"
     assert (await verify_run(run)).status == "stopped"
-    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).content.decode()
+    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).text
     assert address not in page
     assert (await client.post(f"/traces/{origin.pk}/stop/")).status_code == 404
 
@@ -475,8 +470,8 @@ async def test_a_rerun_can_be_stopped_on_the_comparison_page(
 async def test_changing_agent_settings_of_a_rerun_needs_the_permission(
     origin, scripted, person
 ):
-    client = await browser(person)
-    page = (await client.get(f"/traces/{origin.pk}/again/3/")).content.decode()
+    client = await as_async_user(person)
+    page = (await client.get(f"/traces/{origin.pk}/again/3/")).text
     assert 'name="tools"' in page
     offered = ("instructions", "model", "fallback", "guardrails")
     assert not [name for name in offered if f'name="{name}"' in page]
@@ -504,7 +499,7 @@ async def grant(user, *names):
 async def test_rerunning_another_users_run_needs_permission_and_is_audited(
     origin, scripted, reviewer
 ):
-    client = await browser(reviewer)
+    client = await as_async_user(reviewer)
     address = f"/traces/{origin.pk}/rerun/3/"
     assert (await client.post(address, FILLED_IN)).status_code == 403
     assert not await Run.objects.filter(origin=origin).aexists()
@@ -518,7 +513,7 @@ async def test_rerunning_another_users_run_needs_permission_and_is_audited(
     await runs.wait(run)
     entry = await AuditEntry.objects.select_related("person").aget(action="run.rerun")
     assert run.user_id == reviewer.pk
-    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).content.decode()
+    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).text
     assert "Personal data is masked" not in page
     assert (entry.person.user_id, entry.subject) == (reviewer.pk, f"run:{origin.pk}")
 
@@ -526,12 +521,12 @@ async def test_rerunning_another_users_run_needs_permission_and_is_audited(
 async def test_a_masked_run_cannot_be_rerun(origin, reviewer):
     """It would be a run of their own then, with all that was said in it as it was said."""
     await grant(reviewer, "rerun_runs")
-    client = await browser(reviewer)
+    client = await as_async_user(reviewer)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
 
     assert answer.status_code == 422
-    assert "Unmask this run first" in answer.content.decode()
+    assert "Unmask this run first" in answer.text
     assert not await Run.objects.filter(origin=origin).aexists()
 
 
@@ -550,18 +545,18 @@ async def test_a_masked_run_cannot_be_rerun(origin, reviewer):
 )
 async def test_form_errors_have_messages(wrong, sentence, origin, person):
     await grant(person, "rerun_runs")
-    client = await browser(person)
+    client = await as_async_user(person)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN | wrong)
 
     assert answer.status_code == 422
-    assert sentence in answer.content.decode()
+    assert sentence in answer.text
     assert not await Run.objects.filter(origin=origin).aexists()
 
 
 async def test_a_run_whose_agent_is_gone_says_so(origin, person):
     await Agent.objects.aupdate(enabled=False)
-    client = await browser(person)
+    client = await as_async_user(person)
 
     shown = await client.get(f"/traces/{origin.pk}/again/1/")
     sent = await client.post(f"/traces/{origin.pk}/rerun/1/", FILLED_IN)
@@ -569,12 +564,12 @@ async def test_a_run_whose_agent_is_gone_says_so(origin, person):
     for page in (shown, sent):
         assert (
             "The agent of this run was deleted or disabled, so you can&#x27;t run it again."
-        ) in page.content.decode()
+        ) in page.text
     assert not await Run.objects.filter(origin=origin).aexists()
 
 
 async def test_a_missing_step_returns_404(origin, person):
-    client = await browser(person)
+    client = await as_async_user(person)
 
     assert (await client.get(f"/traces/{origin.pk}/again/99/")).status_code == 404
     assert (await client.post(f"/traces/{origin.pk}/rerun/99/")).status_code == 404
@@ -582,7 +577,7 @@ async def test_a_missing_step_returns_404(origin, person):
 
 async def test_submitting_a_form_twice_creates_one_run(origin, scripted, person):
     scripted(END)
-    client, address = await browser(person), f"/traces/{origin.pk}/rerun/3/"
+    client, address = await as_async_user(person), f"/traces/{origin.pk}/rerun/3/"
 
     first = await client.post(address, FILLED_IN)
     second = await client.post(address, FILLED_IN)
@@ -596,7 +591,7 @@ async def test_submitting_a_form_twice_creates_one_run(origin, scripted, person)
 async def test_a_page_from_browser_history_can_send_other_values(origin, scripted, person):
     scripted(END, END)
     await grant(person, "rerun_runs")
-    client, address = await browser(person), f"/traces/{origin.pk}/rerun/3/"
+    client, address = await as_async_user(person), f"/traces/{origin.pk}/rerun/3/"
 
     for instructions in ("Be quick.", "Be slow."):
         await client.post(address, FILLED_IN | {"instructions": instructions})
@@ -608,9 +603,9 @@ async def test_a_page_from_browser_history_can_send_other_values(origin, scripte
 
 
 async def test_every_form_has_a_token_of_its_own(origin, person):
-    client, pages = await browser(person), []
+    client, pages = await as_async_user(person), []
     for _ in range(2):
-        pages.append((await client.get(f"/traces/{origin.pk}/again/3/")).content.decode())
+        pages.append((await client.get(f"/traces/{origin.pk}/again/3/")).text)
 
     tokens = [re.search(r'name="token" value="([0-9a-f-]{36})"', page)[1] for page in pages]
 
@@ -623,12 +618,12 @@ async def test_the_number_of_concurrent_reruns_is_limited(origin, person):
             user=person, topic=f"r{number}", status="waiting", origin=origin, origin_step=1
         )
     await grant(person, "rerun_runs")
-    client = await browser(person)
+    client = await as_async_user(person)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
 
     assert answer.status_code == 422
-    page = answer.content.decode()
+    page = answer.text
     assert "You already have 5 reruns in progress. Wait for one to finish, or stop one." in page
     assert "Be quick." in page
     assert await Run.objects.filter(origin=origin).acount() == reruns.MAX_LIVE_RERUNS
@@ -639,9 +634,9 @@ async def test_an_agent_disabled_meanwhile_is_an_error_message(origin, person, m
         raise reruns.RerunRejected("It is disabled.")
 
     monkeypatch.setattr(reruns, "prepare", switched_off)
-    client = await browser(person)
+    client = await as_async_user(person)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
 
     assert answer.status_code == 422
-    assert "It is disabled." in answer.content.decode()
+    assert "It is disabled." in answer.text

@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from agents.review import feedback
+from agents.review.annotations import feedback
 from agents.review.models import ShareLink
-from tests.review.conftest import MAIL, PERSONAL, client_of
+from tests.conftest import as_user, select
+from tests.review.conftest import MAIL, PERSONAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,17 +23,17 @@ def share(client, run, level="person", hours=24, **more):
 
 def link_url(answer):
     """Return the URL of the new link."""
-    return re.search(r"http://testserver(/shared/[\w-]+/)", answer.content.decode())[1]
+    return re.search(r"http://testserver(/shared/[\w-]+/)", answer.text)[1]
 
 
 @pytest.fixture
 def link(personal_run, person):
-    return link_url(share(client_of(person), personal_run))
+    return link_url(share(as_user(person), personal_run))
 
 
 def test_a_link_opens_the_run_without_an_account(link):
     answer = Client().get(link)
-    page = answer.content.decode()
+    page = answer.text
 
     assert answer.status_code == 200
     assert "Who is ‹email›?" in page
@@ -57,18 +58,18 @@ def test_a_link_does_not_tell_which_guardrail_rule_matched(personal_run, person)
     )
     Run.objects.update(status="blocked", stopped_reason="blocked", detail=reason, answer="")
 
-    page = Client().get(link_url(share(client_of(person), personal_run, "reviewer")))
+    page = Client().get(link_url(share(as_user(person), personal_run, "reviewer")))
 
-    assert "90% sure" in page.content.decode()
-    assert "Falcon" not in page.content.decode()
+    assert "90% sure" in page.text
+    assert "Falcon" not in page.text
 
 
 def test_each_level_shows_what_it_promises(personal_run, person):
-    client, shows = client_of(person), {}
+    client, shows = as_user(person), {}
     AgentStep.objects.update(observation=f"{'x' * 5000} Observed {MAIL}")
 
     for level in ShareLink.Level.values:
-        page = Client().get(link_url(share(client, personal_run, level))).content.decode()
+        page = Client().get(link_url(share(client, personal_run, level))).text
         shows[level] = ("Observed" in page, "I look for" in page, MAIL in page)
 
     assert shows == {
@@ -80,10 +81,10 @@ def test_each_level_shows_what_it_promises(personal_run, person):
 
 def test_a_shared_correction_is_masked_like_its_run(personal_run, person, reviewer):
     feedback.correct(reviewer, personal_run, f"It is **Grace**, {MAIL}.", "")
-    client, shows = client_of(person), {}
+    client, shows = as_user(person), {}
 
     for level in ShareLink.Level.values:
-        page = Client().get(link_url(share(client, personal_run, level))).content.decode()
+        page = Client().get(link_url(share(client, personal_run, level))).text
         assert "<strong>Grace</strong>" in page
         shows[level] = (MAIL in page, "Corrected by rei" in page)
 
@@ -92,7 +93,7 @@ def test_a_shared_correction_is_masked_like_its_run(personal_run, person, review
 
 
 def test_the_link_is_shown_once_and_saved_as_a_digest(personal_run, person):
-    client = client_of(person)
+    client = as_user(person)
 
     answer = share(client, personal_run)
 
@@ -100,7 +101,7 @@ def test_the_link_is_shown_once_and_saved_as_a_digest(personal_run, person):
     assert len(token) >= 43
     assert answer.headers["Cache-Control"] == "no-store"
     assert token not in str(ShareLink.objects.values().get())
-    assert token not in client.get(f"/traces/{personal_run.pk}/").content.decode()
+    assert token not in client.get(f"/traces/{personal_run.pk}/").text
     assert token not in str(list(AuditEntry.objects.values()))
 
 
@@ -112,10 +113,10 @@ def missing_page(path):
 
 
 def test_the_form_keeps_its_input(personal_run, person):
-    page = share(client_of(person), personal_run, "reviewer", 168).content.decode()
+    answer = share(as_user(person), personal_run, "reviewer", 168)
 
-    assert re.findall(r'value="(\w+)" checked', page) == ["reviewer"]
-    assert re.findall(r'value="(\d+)" selected', page) == ["168"]
+    chosen = select(answer, "#share input[checked], #share option[selected]")
+    assert [choice.attributes["value"] for choice in chosen] == ["reviewer", "168"]
 
 
 def test_expired_revoked_and_unknown_links_look_the_same(link, person):
@@ -136,18 +137,18 @@ def test_expired_revoked_and_unknown_links_look_the_same(link, person):
 def test_a_link_is_revoked_on_the_run_page(link, personal_run, person):
     pk = ShareLink.objects.get().pk
 
-    answer = client_of(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
+    answer = as_user(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
 
     assert answer.headers["Location"] == f"/traces/{personal_run.pk}/share/"
     assert Client().get(link).status_code == 404
-    again = client_of(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
+    again = as_user(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
     assert again.status_code == 404
 
 
 def test_opening_a_link_is_audited_once_an_hour(link, stranger, monkeypatch):
     for _ in range(3):
         Client().get(link)
-        client_of(stranger).get(link)
+        as_user(stranger).get(link)
     opened = AuditEntry.objects.filter(action="share.opened")
     assert ShareLink.objects.get().opened == 6
     assert opened.count() == 2
@@ -159,7 +160,7 @@ def test_opening_a_link_is_audited_once_an_hour(link, stranger, monkeypatch):
 
 def test_openings_are_counted_and_audited(link, personal_run, stranger):
     Client().get(link)
-    client_of(stranger).get(link)
+    as_user(stranger).get(link)
 
     assert ShareLink.objects.get().opened == 2
     opened = AuditEntry.objects.filter(action="share.opened").order_by("pk")
@@ -169,23 +170,21 @@ def test_openings_are_counted_and_audited(link, personal_run, stranger):
 
 
 def test_a_reviewer_shares_no_more_than_they_see(personal_run, reviewer, auditor):
-    assert share(client_of(reviewer), personal_run, "reviewer").status_code == 200
+    assert share(as_user(reviewer), personal_run, "reviewer").status_code == 200
 
     for user in (reviewer, auditor):
-        answer = share(client_of(user), personal_run, "auditor")
+        answer = share(as_user(user), personal_run, "auditor")
         assert answer.status_code == 422
-        assert "To share everything, unmask this run first" in answer.content.decode()
+        assert "To share everything, unmask this run first" in answer.text
 
-    client = client_of(auditor)
+    client = as_user(auditor)
     client.post(f"/traces/{personal_run.pk}/unmask/", {"reason": "A complaint"})
-    assert (
-        MAIL in Client().get(link_url(share(client, personal_run, "auditor"))).content.decode()
-    )
+    assert MAIL in Client().get(link_url(share(client, personal_run, "auditor"))).text
 
 
 def test_a_link_ends_with_its_creators_permissions(personal_run, reviewer, person):
-    link = link_url(share(client_of(reviewer), personal_run))
-    own = link_url(share(client_of(person), personal_run))
+    link = link_url(share(as_user(reviewer), personal_run))
+    own = link_url(share(as_user(person), personal_run))
 
     reviewer.user_permissions.clear()
 
@@ -197,11 +196,11 @@ def test_a_link_ends_with_its_creators_permissions(personal_run, reviewer, perso
 
 
 def test_the_owner_sees_and_revokes_every_link(personal_run, reviewer, person, auditor):
-    share(client_of(reviewer), personal_run)
+    share(as_user(reviewer), personal_run)
     pk, way = ShareLink.objects.get().pk, f"/traces/{personal_run.pk}/share/"
 
-    assert client_of(auditor).post(f"{way}{pk}/revoke/").status_code == 404
-    assert client_of(person).post(f"{way}{pk}/revoke/").status_code == 302
+    assert as_user(auditor).post(f"{way}{pk}/revoke/").status_code == 404
+    assert as_user(person).post(f"{way}{pk}/revoke/").status_code == 302
     assert ShareLink.objects.get().revoked_at
 
 
@@ -209,15 +208,15 @@ def test_the_owner_sees_and_revokes_every_link(personal_run, reviewer, person, a
     "form", [{}, {"level": "all", "hours": "1"}, {"level": "person", "hours": "9999"}]
 )
 def test_a_link_needs_a_level_and_an_expiry(form, personal_run, person):
-    answer = client_of(person).post(f"/traces/{personal_run.pk}/share/", form)
+    answer = as_user(person).post(f"/traces/{personal_run.pk}/share/", form)
 
     assert answer.status_code == 422
-    assert "Choose what" in answer.content.decode()
+    assert "Choose what" in answer.text
     assert not ShareLink.objects.exists()
 
 
 def test_other_users_cannot_share_a_run(personal_run, stranger):
-    assert share(client_of(stranger), personal_run).status_code == 404
+    assert share(as_user(stranger), personal_run).status_code == 404
     assert not ShareLink.objects.exists()
 
 
@@ -227,17 +226,17 @@ def test_a_link_is_read_only(link):
 
 
 def test_an_htmx_request_gets_only_the_panel(personal_run, person):
-    answer = share(client_of(person), personal_run, headers={"HX-Request": "true"})
+    answer = share(as_user(person), personal_run, headers={"HX-Request": "true"})
 
-    assert answer.content.decode().startswith('<details id="share" class="share" open>')
+    assert answer.text.startswith('<details id="share" class="share" open>')
     assert link_url(answer)
 
 
 def test_a_shared_live_run_is_shown_up_to_now(personal_run, person):
     Run.objects.update(status="running", answer="", ended_at=None)
-    link = link_url(share(client_of(person), personal_run, "auditor"))
+    link = link_url(share(as_user(person), personal_run, "auditor"))
 
-    page = Client().get(link).content.decode()
+    page = Client().get(link).text
 
     assert "This run is still in progress." in page
     assert f"It is {MAIL}, fine." in page
@@ -246,13 +245,13 @@ def test_a_shared_live_run_is_shown_up_to_now(personal_run, person):
 def test_links_are_neither_created_nor_opened_if_the_audit_log_fails(
     link, personal_run, person, unwritable
 ):
-    client = client_of(person)
+    client = as_user(person)
     unwritable()
 
     refused, opened = share(client, personal_run), Client().get(link)
 
     assert refused.status_code == 422
-    assert "saved" in refused.content.decode()
+    assert "saved" in refused.text
     assert opened.status_code == 503
-    assert not any(secret in opened.content.decode() for secret in ("Ada", *PERSONAL))
+    assert not any(secret in opened.text for secret in ("Ada", *PERSONAL))
     assert ShareLink.objects.count() == 1

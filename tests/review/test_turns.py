@@ -5,10 +5,10 @@ from django.contrib.auth.models import Permission
 
 from agents.access import masking
 from agents.models import Run
-from agents.review import turns
+from agents.review.run_details import turns
 from chat.sharing import members
 from tests.chat.conftest import chat  # noqa: F401
-from tests.chat.test_branches import post
+from tests.chat.sessions.test_branches import post
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_page_links_versions_and_their_comparison(client, talk):
     first, second, _, other = talk
     client.force_login(first.author)
 
-    page = client.get(f"/traces/{second.run_id}/").content.decode()
+    page = client.get(f"/traces/{second.run_id}/").text
 
     assert f'href="/traces/{second.run_id}/compare/{other.run_id}/"' in page
     assert f'href="/traces/{first.run_id}/"' in page

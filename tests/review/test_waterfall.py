@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from agents.models import AgentStep, Approval, Run
-from agents.web.presentation.side_effects import SideEffects
-from agents.web.presentation.waterfall import Waterfall
+from agents.web.presentation.steps.side_effects import SideEffects
+from agents.web.presentation.steps.waterfall import Waterfall
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -140,8 +140,8 @@ def test_parallel_calls_of_a_turn_are_drawn_in_parallel():
     calls = [step(n, "tool", 0, 1, turn=1) for n in (1, 2, 3)]
     fall = waterfall(1, *calls, last := step(4, "answer", 0, 1))
 
-    assert [fall.bar(call).beside for call in calls] == [3, 3, 3]
-    assert fall.bar(last).beside == 1
+    assert [fall.bar(call).parallel_count for call in calls] == [3, 3, 3]
+    assert fall.bar(last).parallel_count == 1
 
 
 def test_open_steps_and_clock_jumps_are_drawn_within_the_run():
@@ -187,6 +187,6 @@ def test_a_long_run_can_be_searched_and_counts_its_problems(admin_client, count,
         for at in range(1, count + 1)
     )
 
-    html = admin_client.get(f"/traces/{run.pk}/").content.decode()
+    html = admin_client.get(f"/traces/{run.pk}/").text
 
     assert ('id="find-step"' in html, "1 problem<" in html) == (is_offered, is_offered)

@@ -5,10 +5,10 @@ from asgiref.sync import sync_to_async
 
 from agents import runs
 from agents.engine.testing import Says
-from agents.experiments import service
 from agents.models import Run
+from agents.review.experiments import service
 from agents.review.models import Example, ExampleSet
-from tests.experiments.conftest import RECORDED_SUM, SUM, current_spec, finish
+from tests.review.experiments.conftest import RECORDED_SUM, SUM, current_spec, finish
 
 pytestmark = [
     pytest.mark.both_databases,

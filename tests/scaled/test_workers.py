@@ -8,11 +8,11 @@ from django.db import transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agents import runs
-from agents.catalog import tool_factory
+from agents.catalog.tools import tool_factory
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
-from agents.review import reruns
+from agents.review.replays import reruns
 from agents.runs import approvals, executor, job_queue, leases
 from agents.runs.approvals import Decision
 from tests.conftest import until, verify_run

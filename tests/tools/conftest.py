@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agents.engine.call_context import CallContext
-from agents.tools.mcp.config import Folder, Sandbox, ServerConfig
-from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.configuration.config import Folder, Sandbox, ServerConfig
+from agents.tools.mcp.connection.connection import Connection
 
 SERVERS = Path(__file__).with_name("mcp_servers")
 # Without a PID namespace, so that a test can find the server's processes.

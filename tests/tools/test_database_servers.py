@@ -496,7 +496,7 @@ async def test_a_report_has_tables_columns_and_estimates(postgresql):
 
 async def test_a_description_has_the_allowed_columns_and_the_administrators_words(mysql):
     report = await inspect(mysql)
-    tool = tool_for(mysql, report.schema, about="Orders of the shop.")
+    tool = tool_for(mysql, report.schema, introduction="Orders of the shop.")
 
     assert report.version.startswith("MariaDB ")
     assert tool.description.startswith("Orders of the shop.\nReads a database with one SQL")

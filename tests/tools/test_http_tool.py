@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from agents.engine.loop.approval import fingerprint
+from agents.engine.loop.tool_calls.approval import fingerprint
 from agents.engine.tool import Tool, specification, timeout_message, uncertain_message
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress

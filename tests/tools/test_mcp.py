@@ -16,19 +16,20 @@ import psutil
 import pytest
 import uvloop
 
-from agents.engine.loop.approval import fingerprint
-from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.loop.tool_calls.approval import fingerprint
+from agents.engine.loop.tool_calls.tool_fallback import FallbackStrategy
 from agents.engine.tool import Tool, timeout_message, uncertain_message
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.mcp import connection_lifecycle, process
-from agents.tools.mcp.config import ServerConfig
-from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.configuration.config import ServerConfig
+from agents.tools.mcp.configuration.variables import inherited_variables
+from agents.tools.mcp.connection import connection_lifecycle
+from agents.tools.mcp.connection.connection import Connection
+from agents.tools.mcp.connection.pool import ConnectionPool
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
 from agents.tools.mcp.errors import ServerUnavailable
-from agents.tools.mcp.pool import ConnectionPool
 from agents.tools.mcp.tool import McpTool
-from agents.tools.mcp.variables import inherited_variables
+from agents.tools.sandbox import supervised
 from tests.sampling import one_in
 from tests.tools.conftest import SERVERS, connect, read_notes, until
 
@@ -131,7 +132,7 @@ async def test_an_endless_tool_list_is_rejected(plain, mode, sentence):
 
 
 async def test_a_tool_with_a_huge_description_is_left_out(plain, caplog):
-    caplog.set_level("WARNING", "agents.tools.mcp.client")
+    caplog.set_level("WARNING", "agents.tools.mcp.connection.client")
     async with connect(plain("wordy")) as server:
         tools = await server.ready()
 
@@ -332,9 +333,9 @@ class Stuck:
 
 
 async def test_a_killed_supervisor_is_waited_for(monkeypatch):
-    monkeypatch.setattr(process, "SUPERVISOR_TIMEOUT_SECONDS", 0.01)
-    monkeypatch.setattr(process, "EXIT_TIMEOUT_SECONDS", 0.5)
-    server = process.McpProcess(Stuck(), -1)
+    monkeypatch.setattr(supervised, "SUPERVISOR_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(supervised, "EXIT_TIMEOUT_SECONDS", 0.5)
+    server = supervised.SupervisedProcess(Stuck(), -1)
 
     await server.stop()
 

@@ -6,14 +6,17 @@ import re
 import sys
 
 import pytest
+from django.utils import translation
 
 from agents.engine import call_timeout
 from agents.engine.call_context import QuestionAnswer, SamplingReply, use_context
+from agents.engine.events import StatusKind
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.mcp import calls, connection
-from agents.tools.mcp.config import ServerConfig
+from agents.tools.mcp.configuration.config import ServerConfig
+from agents.tools.mcp.connection import calls, connection
 from agents.tools.mcp.tool import McpTool
+from agents.web.presentation.steps.progress import ProgressView
 from tests.sampling import one_in
 from tests.tools.conftest import SERVERS, Call, connect, read_notes, until
 
@@ -81,6 +84,21 @@ async def test_progress_is_reported_and_restarts_the_timeout(plain, monkeypatch)
     assert result.output == "worked"
     assert call.progress[0] == (1, 5, "Part 1")
     assert call.progress[-1] == (5, 5, "Part 5")
+
+
+async def test_a_servers_own_words_are_never_translated(plain):
+    call = Call()
+    arguments = {"steps": 1, "pause": 0, "message": "Row 5 doesn't match row 6"}
+    async with connect(plain()) as server:
+        with use_context(call):
+            await server.call("work", arguments, 5)
+    done, total, message = call.progress[-1]
+    note = {"kind": StatusKind.TOOL_PROGRESS, "progress": done, "total": total}
+
+    with translation.override("ja"):
+        progress = ProgressView.of([{**note, "message": message}])
+
+    assert progress.label == "Row 5 doesn't match row 6"
 
 
 async def test_progress_extends_a_call_up_to_a_maximum_only(plain, monkeypatch):

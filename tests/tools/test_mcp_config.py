@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.tools.mcp.config import ServerConfig, find_problems, slugify
+from agents.tools.mcp.configuration.config import ServerConfig, find_problems, slugify
 
 
 def complaint(name="time", **fields):

@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.tools.mcp.config import InvalidServerConfig, ServerConfig, find_problems
 from agents.tools.mcp.config_import import read_servers
 from agents.tools.mcp.config_import.pasted_text import normalize_json
+from agents.tools.mcp.configuration.config import (
+    InvalidServerConfig,
+    ServerConfig,
+    find_problems,
+)
 from tests.sampling import one_in
 from tests.tools.mcp_clients import CLIENTS
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from agents.engine.call_context import use_context
-from agents.tools.mcp import data_files, pool, sandbox, server_folder
-from agents.tools.mcp.config import Sandbox, ServerConfig
-from agents.tools.mcp.isolation import scope_of, scoped_config
-from agents.tools.mcp.pool import ConnectionPool, IsolatedServer
+from agents.tools.mcp.configuration.config import Sandbox, ServerConfig
+from agents.tools.mcp.connection import pool
+from agents.tools.mcp.connection.pool import ConnectionPool, IsolatedServer
+from agents.tools.mcp.process import data_files, sandbox, server_folder
+from agents.tools.mcp.process.isolation import scope_of, scoped_config
 from tests.sampling import one_in
 from tests.tools.conftest import SERVERS, Call, connect, until
 
@@ -234,7 +235,7 @@ async def test_a_call_without_a_user_is_rejected_by_an_isolated_server(plain, ho
 
 async def test_at_the_limit_the_least_recently_used_instance_stops(plain, home):
     pools = ConnectionPool()
-    server = IsolatedServer(pools, plain(home=str(home)), "person", most=2)
+    server = IsolatedServer(pools, plain(home=str(home)), "person", max_instances=2)
     for who in ("1", "2", "1", "3"):
         await written(server, Call(who))
     running = sorted(scope for _, scope in pools._open)
@@ -247,7 +248,7 @@ async def test_at_the_limit_the_least_recently_used_instance_stops(plain, home):
 
 async def test_a_busy_instance_is_not_stopped_for_another_one(plain, home, notes):
     pools = ConnectionPool()
-    server = IsolatedServer(pools, plain(home=str(home)), "person", most=1)
+    server = IsolatedServer(pools, plain(home=str(home)), "person", max_instances=1)
     with use_context(Call("1")):
         hung = asyncio.create_task(server.call("never", {}))
     await until(lambda: notes.exists() and "begun" in notes.read_text())

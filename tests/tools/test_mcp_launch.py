@@ -4,9 +4,10 @@ import os
 
 import pytest
 
-from agents.tools.mcp import sandbox, variables
-from agents.tools.mcp.config import Sandbox, ServerConfig
-from agents.tools.mcp.launch import (
+from agents.tools.mcp.configuration import variables
+from agents.tools.mcp.configuration.config import Sandbox, ServerConfig
+from agents.tools.mcp.process import sandbox
+from agents.tools.mcp.process.launch import (
     LaunchRefused,
     build_environment,
     check_launch,

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from agents.tools.mcp import connection_lifecycle, supervisor
-from agents.tools.mcp.config import ChildLimits
+from agents.tools.mcp.configuration.config import ChildLimits
+from agents.tools.mcp.connection import connection_lifecycle
+from agents.tools.sandbox import supervisor
 from tests.tools.conftest import connect
 
 pytestmark = pytest.mark.slow
@@ -74,7 +75,7 @@ def test_node_starts_within_the_smallest_limit():
     script = "console.log(process.memoryUsage().rss)"
     watched, held = os.pipe()
     command = [sys.executable, "-I", "-S", supervisor.__file__, str(watched), ""]
-    program = [limits.to_json(), shutil.which("node"), "-e", script]
+    program = [json.dumps(limits.in_bytes()), shutil.which("node"), "-e", script]
     ran = subprocess.run(
         [*command, *program], capture_output=True, pass_fds=[watched], check=True
     )

@@ -7,7 +7,7 @@ import mcp_types as wire
 import pytest
 
 from agents.engine.attachments import MAX_ATTACHMENT_BYTES
-from agents.tools.mcp import results
+from agents.tools.mcp.connection import results
 from tests.pictures import png, wav
 
 PDF = b"%PDF-1.7 and so on"

@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.tools.mcp import sandbox, server_folder
-from agents.tools.mcp.config import Folder, Sandbox, ServerConfig, read_folders
-from agents.tools.mcp.connection import Connection
-from agents.tools.mcp.launch import LaunchRefused, check_launch
+from agents.tools.mcp.configuration.config import Folder, Sandbox, ServerConfig, read_folders
+from agents.tools.mcp.connection.connection import Connection
+from agents.tools.mcp.process import sandbox, server_folder
+from agents.tools.mcp.process.launch import LaunchRefused, check_launch
 from agents.tools.sandbox import child
 
 PLAIN = str(Path(__file__).with_name("mcp_servers") / "plain.py")
@@ -24,13 +24,9 @@ SOURCE = Path(PLAIN).read_text()
 SENTINEL = "only-the-product-knows"
 
 
-def works(level):
-    return sandbox.available_level((level,)) == level
-
-
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def level(request):
-    if not works(request.param):
+    if sandbox.available_level((request.param,)) != request.param:
         pytest.skip(f"{request.param} does not work here")
     return request.param
 
@@ -212,11 +208,12 @@ def test_a_server_cannot_replace_what_the_next_process_mounts(config, data):
     if given.sandbox.levels != ("bubblewrap",):
         pytest.skip("nothing is mounted")
     folder = data / "mcp" / "7"
-    for part in sandbox.PARTS:
+    for part in sandbox.SUBFOLDERS:
         (folder / part).mkdir(parents=True)
-    argv = [*sandbox._bubblewrap_args(given, folder)]
+    argv = sandbox.sandbox_argv(given, folder)
+    mounts = argv[: argv.index("--") + 1]
     swap = f"mv {folder}/tmp {folder}/old; ln -s {data} {folder}/tmp; echo kept > /tmp/mark"
-    subprocess.run([*argv, "/bin/sh", "-c", swap], check=False, capture_output=True)
+    subprocess.run([*mounts, "/bin/sh", "-c", swap], check=False, capture_output=True)
 
     assert not (folder / "tmp").is_symlink()
     assert (folder / "tmp" / "mark").read_text() == "kept\n"

@@ -1,8 +1,8 @@
-"""Every kind of child process, and what it can't do."""
+"""What child processes can't do, and how they end."""
 
 import os
-import re
 import socket
+import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -11,43 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.catalog.file_tables import TABLE_LOADER
-from agents.files.images import IMAGE_DECODER
-from agents.knowledge.parsing.process import DOCUMENT_PARSER
-from agents.media.ffmpeg import FFMPEG
-from agents.media.transcription import WHISPER
 from agents.tools import sandbox
-from agents.tools.database.server_tool import SERVER_QUERY
-from agents.tools.database.tool import SQLITE_QUERY
-from agents.tools.sandbox import child, fair_slots, worker
+from agents.tools.sandbox import child, fair_slots, unconfined, worker
 
 ROOT = Path(__file__).parents[2]
-KINDS = [
-    DOCUMENT_PARSER,
-    FFMPEG,
-    IMAGE_DECODER,
-    SERVER_QUERY,
-    SQLITE_QUERY,
-    TABLE_LOADER,
-    WHISPER,
-]
-WITH_NETWORK = {SERVER_QUERY.name}
-# The only modules that start processes: MCP programs go through `spawn` and their supervisor
-# (tests/tools/test_mcp_sandbox.py), and `bwrap` is tried with nothing to run. A job that has
-# ended its process is tried alone in another process of the product, and an administrator's
-# backup runs PostgreSQL's own programs.
-STARTERS = {
-    "agents/db/jobs.py": {"import subprocess"},
-    "agents/management/backup.py": {"import subprocess"},
-    "agents/tools/mcp/sandbox.py": {"import subprocess"},
-    "agents/tools/mcp/supervisor.py": {"os.posix_spawn"},
-    "agents/tools/sandbox/child.py": {"os.execve"},
-    "agents/tools/sandbox/processes.py": {"import subprocess", "create_subprocess_exec"},
-}
-WAYS = re.compile(
-    r"\b(import subprocess|import multiprocessing|import pty|create_subprocess_\w+|"
-    r"ProcessPoolExecutor|os\.(?:posix_spawnp?|fork\w*|popen|system|exec\w+|spawn\w+))\b"
-)
+WORKER = sandbox.Worker(name="probe", memory_bytes=1_000_000_000, open_files=20)
 PROBE = """
 import json, os, resource, socket, sys
 def tried(attempt):
@@ -76,14 +44,12 @@ print(json.dumps({
 """
 
 
-def probe(kind: sandbox.Worker, tmp_path: Path) -> dict[str, object]:
-    """Return what a child of this kind is able to do."""
+def probe(tmp_path: Path, **changes: object) -> dict[str, object]:
+    """Return what a child is able to do."""
     (tmp_path / "secret").write_text("secret")
     program = tmp_path / "probe.py"
     program.write_text(PROBE)
-    changed = replace(
-        kind, program=str(program), readable=[*kind.readable, "/proc/self/status"]
-    )
+    kind = replace(WORKER, program=str(program), readable=["/proc/self/status"], **changes)
     with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
         leaked = stack.enter_context(open(os.devnull))
         os.set_inheritable(leaked.fileno(), True)
@@ -93,68 +59,110 @@ def probe(kind: sandbox.Worker, tmp_path: Path) -> dict[str, object]:
             "status": "/proc/self/status",
             "port": server.getsockname()[1],
             "parent": os.getpid(),
-            "limits": sorted(sandbox.level(kind).limits),
+            "limits": ["AS", "CPU", "FSIZE", "NOFILE", "CORE"],
         }
-        return sandbox.run(changed, request, sandbox.Grant(seconds=30)).json()
+        return sandbox.run(kind, request, sandbox.Grant(seconds=30)).json()
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_kind_of_child_is_confined(kind, tmp_path, monkeypatch):
-    monkeypatch.setenv("SECRET_KEY", "hush")
-    level = sandbox.level(kind)
-    able = probe(kind, tmp_path)
+@pytest.fixture(scope="module")
+def able(tmp_path_factory):
+    """What a child without any grants is able to do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECRET_KEY", "hush")
+        return probe(tmp_path_factory.mktemp("probe"))
 
-    if level.landlock:
-        assert (able["read"], able["write"]) == ("PermissionError", "PermissionError")
-    if level.landlock >= 6:
-        assert able["kill"] == "PermissionError"
-    if level.network == "seccomp":
-        assert (able["connect"], able["local"]) == ("PermissionError", "PermissionError")
-    assert (able["connect"] == "done") == (kind.name in WITH_NETWORK)
-    assert set(able["variables"]) == level.environment
+
+@pytest.mark.skipif(not sandbox.landlock_abi(), reason="the kernel has no Landlock")
+def test_a_child_reads_and_writes_nothing_that_it_was_not_granted(able):
+    assert able["read"] == able["write"] == "PermissionError"
+
+
+@pytest.mark.skipif(sandbox.landlock_abi() < 6, reason="needs a newer Landlock")
+def test_a_child_cannot_signal_the_server(able):
+    assert able["kill"] == "PermissionError"
+
+
+def test_a_child_has_no_network(able):
+    assert able["connect"] != "done"
+    if child.has_seccomp():
+        assert able["connect"] == able["local"] == "PermissionError"
+
+
+def test_a_child_whose_work_needs_the_network_has_it(tmp_path):
+    assert probe(tmp_path, has_network=True)["connect"] == "done"
+
+
+def test_a_child_gets_none_of_the_servers_variables(able):
+    assert set(able["variables"]) == set(worker.BASE_ENVIRONMENT)
+
+
+def test_a_child_inherits_no_open_files(able):
     assert able["open"] == []
-    assert set(able["limits"]) == {"AS", "CPU", "FSIZE", "NOFILE", "CORE"}
-    assert able["limits"]["AS"][0] <= kind.memory_bytes
+
+
+def test_a_child_has_limits_of_memory_time_and_files(able):
+    assert able["limits"]["AS"][0] <= WORKER.memory_bytes
     assert able["limits"]["CPU"][1] <= 31
+    assert able["limits"]["FSIZE"] == able["limits"]["CORE"] == [0, 0]
+    assert able["limits"]["NOFILE"] == [20, 20]
+
+
+def test_a_child_has_no_privileges_and_cannot_gain_any(able):
     assert (able["capabilities"], able["no_new_privileges"]) == (0, 1)
+
+
+def test_a_child_has_a_session_of_its_own(able):
     assert able["session"]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_without_landlock_and_seccomp_children_still_run_and_the_level_says_so(
-    kind, tmp_path, monkeypatch
-):
+def test_without_landlock_children_still_run(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "_has_landlock", lambda: 0)
-    monkeypatch.setattr(worker, "_has_seccomp", lambda: False)
 
-    assert sandbox.level(kind).landlock == 0
-    assert sandbox.level(kind).network in {"allowed", "namespace"}
-    assert probe(kind, tmp_path)["read"] == "done"
+    assert probe(tmp_path)["read"] == "done"
 
 
-def test_the_list_of_children_is_complete():
-    """A new way to start a process, or a new kind of child, must be added above."""
-    starters: dict[str, set[str]] = {}
-    workers = 0
-    paths = [
-        path for name in ("agents", "chat", "project") for path in (ROOT / name).rglob("*.py")
+def test_only_queries_of_database_servers_have_the_network():
+    sources = {path: path.read_text() for path in (ROOT / "agents").rglob("*.py")}
+
+    assert [path.name for path, text in sources.items() if "has_network=True" in text] == [
+        "server_tool.py"
     ]
-    for path in paths:
-        source = path.read_text()
-        workers += len(re.findall(r"^\w+ = (?:sandbox\.)?Worker\(", source, re.MULTILINE))
-        if ways := set(WAYS.findall(source)):
-            starters[str(path.relative_to(ROOT))] = ways
 
-    assert starters == STARTERS
-    assert workers == len(KINDS) == len({kind.name for kind in KINDS})
+
+def test_a_child_that_is_late_is_killed_with_everything_it_started(tmp_path):
+    program = tmp_path / "late.py"
+    program.write_text(
+        "import os, time\nif not os.fork(): print(os.getpid(), flush=True)\ntime.sleep(60)\n"
+    )
+    written = bytearray()
+
+    with pytest.raises(TimeoutError):
+        sandbox.run(
+            replace(WORKER, program=str(program)),
+            {},
+            sandbox.Grant(seconds=2),
+            on_output=written.extend,
+        )
+    grandchild = Path(f"/proc/{int(written)}/stat")
+    end = time.monotonic() + 10
+    while grandchild.exists() and " Z " not in grandchild.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_an_unconfined_program_ends_with_its_caller():
+    sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+
+    with unconfined.start(unconfined.Reason.OWN_JOB, sleep, grace_seconds=0.1) as running:
+        assert running.wait(0.1) is None
+
+    assert running.wait(0) == -9
 
 
 def test_a_sandbox_that_cannot_be_applied_runs_nothing(tmp_path):
     ran = tmp_path / "ran.py"
     ran.write_text("print('it ran')")
-    policy = sandbox.command(replace(SQLITE_QUERY, program=str(ran)), sandbox.Grant(seconds=5))[
-        -2
-    ]
+    policy = sandbox.command(replace(WORKER, program=str(ran)), sandbox.Grant(seconds=5))[-2]
     start = tmp_path / "start.py"
     start.write_text(
         f"import sys; sys.path.insert(0, {str(Path(child.__file__).parent)!r})\n"
@@ -164,7 +172,7 @@ def test_a_sandbox_that_cannot_be_applied_runs_nothing(tmp_path):
         f"sys.argv = ['child', {policy!r}, {str(ran)!r}]\nchild.main()\n"
     )
     kind = replace(
-        SQLITE_QUERY,
+        WORKER,
         program=str(start),
         readable=[str(tmp_path), str(Path(child.__file__).parent)],
     )
@@ -178,7 +186,7 @@ def test_a_sandbox_that_cannot_be_applied_runs_nothing(tmp_path):
 def test_a_child_that_writes_too_much_is_ended(tmp_path):
     program = tmp_path / "flood.py"
     program.write_text("while True: print('x' * 10_000)")
-    kind = replace(SQLITE_QUERY, program=str(program), output_bytes=100_000)
+    kind = replace(WORKER, program=str(program), output_bytes=100_000)
 
     with pytest.raises(sandbox.WorkerFailed, match="more than 100,000 bytes"):
         sandbox.run(kind, {}, sandbox.Grant(seconds=30))
@@ -187,7 +195,7 @@ def test_a_child_that_writes_too_much_is_ended(tmp_path):
 async def test_a_child_on_an_event_loop_that_writes_too_much_is_ended(tmp_path):
     program = tmp_path / "flood.py"
     program.write_text("while True: print('x' * 10_000)")
-    kind = replace(SQLITE_QUERY, program=str(program), output_bytes=100_000)
+    kind = replace(WORKER, program=str(program), output_bytes=100_000)
 
     with pytest.raises(sandbox.WorkerFailed, match="more than 100,000 bytes"):
         await sandbox.run_async(kind, {}, sandbox.Grant(seconds=30))

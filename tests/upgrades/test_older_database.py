@@ -83,7 +83,7 @@ def test_starting_on_an_earlier_database_changes_nothing(tmp_path, command):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
     assert done.returncode == 1

@@ -127,9 +127,9 @@ def record_all(
 ) -> None:
     """Record that a user did the same to several subjects, in as many statements as for one."""
     with errors.reraise_as(NotRecorded):
-        who = person(actor)
+        audit_person = person(actor)
         entries = [
-            _build_entry(who, action, _subject_name(subject), detail)
+            _build_entry(audit_person, action, _subject_name(subject), detail)
             for subject, detail in details
         ]
         hash_chain.append(entries)
@@ -157,16 +157,16 @@ def record_view(actor: AnyUser, run: Run, door: str) -> None:
 
 def record_views(actor: AnyUser, runs: Iterable[Run], door: str) -> None:
     """Record several views at once."""
-    others = {_subject_name(run) for run in runs if not masking.is_own(run, actor)}
-    if not others:
+    viewed = {_subject_name(run) for run in runs if not masking.is_own(run, actor)}
+    if not viewed:
         return
     recent = AuditEntry.objects.by(_authenticated_user(actor)).filter(
         action=VIEWED,
-        subject__in=others,
+        subject__in=viewed,
         detail__door=door,
         at__gte=timezone.now() - REPEAT_WINDOW,
     )
-    subjects = sorted(others - set(recent.values_list("subject", flat=True)))
+    subjects = sorted(viewed - set(recent.values_list("subject", flat=True)))
     if not subjects:
         return
     with errors.reraise_as(NotRecorded):

@@ -25,9 +25,18 @@ from agents.models.audit import GENESIS
 LOG_TRUNCATED = "audit.cut"
 PAGE_SIZE = 1000
 COLUMNS = (
-    *("number", "at", "person__token", "action", "subject", "detail"),
-    *("place", "key", "previous", "seal"),
+    "number",
+    "at",
+    "person__token",
+    "action",
+    "subject",
+    "detail",
+    "place",
+    "key",
+    "previous",
+    "seal",
 )
+SEALED_COLUMNS = ("number", "at", "action", "subject", "detail", "place", "key", "previous")
 
 
 class Flaw(StrEnum):
@@ -83,13 +92,20 @@ class Link:
         return key is not None and hmac.compare_digest(self.compute_seal(key), self.seal)
 
     def compute_seal(self, key: bytes) -> str:
-        return hmac.new(key, self._payload(), hashlib.sha256).hexdigest()
-
-    def _payload(self) -> bytes:
-        at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
-        who, what = (self.person, self.place), (self.action, self.subject, self.detail)
-        values = [1, self.number, self.previous, self.key, at, *who, *what]
-        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+        values = [
+            1,
+            self.number,
+            self.previous,
+            self.key,
+            self.at.astimezone(UTC).isoformat(timespec="microseconds"),
+            self.person,
+            self.place,
+            self.action,
+            self.subject,
+            self.detail,
+        ]
+        payload = json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+        return hmac.new(key, payload, hashlib.sha256).hexdigest()
 
 
 def append(entries: Sequence[AuditEntry]) -> None:
@@ -106,20 +122,26 @@ def append(entries: Sequence[AuditEntry]) -> None:
 def seal(entry: Any, person: str, head: Any) -> None:
     """Seal an entry as the next one of this chain."""
     name, key = next(iter(_keys().items()))
-    entry.number, entry.previous, entry.key = head.number + 1, head.seal, name
-    named = ("number", "at", "action", "subject", "detail", "place", "key", "previous")
-    link = Link(person=person, **{column: getattr(entry, column) for column in named})
+    entry.number = head.number + 1
+    entry.previous = head.seal
+    entry.key = name
+    link = Link(person=person, **{column: getattr(entry, column) for column in SEALED_COLUMNS})
     entry.seal = head.seal = link.compute_seal(key)
     head.number = entry.number
 
 
 def verify(*, newest: int | None = None, anchor: Anchor | None = None) -> ChainVerification:
     """Verify the chain, or only its newest entries, up to the first flaw."""
-    end = _chain_end()
+    head = AuditHead.objects.filter(pk=AuditHead.ONLY).first() or AuditHead()
+    end = Anchor(number=head.number, seal=head.seal)
     cut = _truncation_point()
     since = cut.number if newest is None else max(cut.number, end.number - newest)
-    before = cut if since == cut.number else None
-    last, finding = _walk(since, before)
+    last = cut if since == cut.number else Anchor(number=since, seal="")
+    finding = None
+    for link in _links_after(since):
+        if (finding := _find_flaw(link, last)) is not None:
+            break
+        last = Anchor(number=link.number, seal=link.seal)
     checked = max(last.number - since, 0)
     if finding is None:
         finding = _check_end(last, end) or (_check_end(last, anchor, cut) if anchor else None)
@@ -154,27 +176,12 @@ def _lock_head() -> AuditHead:
     return AuditHead.objects.select_for_update().get(pk=AuditHead.ONLY)
 
 
-def _chain_end() -> Anchor:
-    head = AuditHead.objects.filter(pk=AuditHead.ONLY).first() or AuditHead()
-    return Anchor(number=head.number, seal=head.seal)
-
-
 def _truncation_point() -> Anchor:
     """Return where the chain starts, as declared by a valid truncation entry."""
     for link in _links(AuditEntry.objects.filter(action=LOG_TRUNCATED).order_by("-number")[:1]):
         if link.is_valid:
             return Anchor(number=link.detail["through"], seal=link.detail["seal"])
     return Anchor(number=0, seal=GENESIS)
-
-
-def _walk(since: int, before: Anchor | None) -> tuple[Anchor, tuple[Flaw, int] | None]:
-    """Return the last valid entry, and what is wrong with the next one."""
-    last = before or Anchor(number=since, seal="")
-    for link in _links_after(since):
-        if (finding := _find_flaw(link, last)) is not None:
-            return last, finding
-        last = Anchor(number=link.number, seal=link.seal)
-    return last, None
 
 
 def _find_flaw(link: Link, last: Anchor) -> tuple[Flaw, int] | None:
@@ -210,20 +217,8 @@ def _links_after(number: int) -> Iterator[Link]:
 
 
 def _links(rows: Any) -> Iterable[Link]:
-    for number, at, person, action, subject, detail, *rest in rows.values_list(*COLUMNS):
-        place, key, previous, entry_seal = rest
-        yield Link(
-            number=number,
-            at=at,
-            person=person,
-            action=action,
-            subject=subject,
-            detail=detail,
-            place=place,
-            key=key,
-            previous=previous,
-            seal=entry_seal,
-        )
+    for columns in rows.values(*COLUMNS):
+        yield Link(person=columns.pop("person__token"), **columns)
 
 
 def _keys() -> dict[str, bytes]:
@@ -233,11 +228,10 @@ def _keys() -> dict[str, bytes]:
 @lru_cache(maxsize=8)
 def _derive_keys(phrases: tuple[str, ...]) -> dict[str, bytes]:
     """Return keys by name; the first one seals, the others only verify."""
-    keys = [_derive_key(phrase) for phrase in phrases]
-    return {hashlib.sha256(key).hexdigest()[:8]: key for key in keys}
-
-
-def _derive_key(phrase: str) -> bytes:
-    # With its own context, because the phrase also encrypts and may sign other things.
-    kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"audit chain")
-    return kdf.derive(phrase.encode())
+    keys = {}
+    for phrase in phrases:
+        # With its own context, because the phrase also encrypts and may sign other things.
+        kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"audit chain")
+        key = kdf.derive(phrase.encode())
+        keys[hashlib.sha256(key).hexdigest()[:8]] = key
+    return keys

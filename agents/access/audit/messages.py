@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access import audit
 from agents.db.fast_writes import concrete_field
-from agents.installation.configured import SETTINGS
+from agents.db.installation.configured import SETTINGS
 from agents.models import AuditEntry, AuditPerson
 from agents.models.audit import ANONYMOUS_TOKEN
 from agents.models.types import LazyText
@@ -196,6 +196,7 @@ DETAIL_LABELS = {
     "reason": gettext_lazy("reason"),
     "refused": gettext_lazy("invalid fields"),
     "reruns": gettext_lazy("reruns"),
+    "right": gettext_lazy("permission"),
     "role": gettext_lazy("role"),
     "removed": gettext_lazy("removed"),
     "replaced": gettext_lazy("text replaced in"),
@@ -248,17 +249,17 @@ VALUE_LABELS = dict.fromkeys(("by", "way", "what"), METHOD_LABELS) | {"door": SC
 def person_names(entries: Iterable[AuditEntry]) -> dict[str, str]:
     """Return the names behind the tokens in these entries, in one query."""
     text = json.dumps([[entry.subject, entry.detail] for entry in entries])
-    tokens = {part[:32] for part in text.split(PERSON_PREFIX)[1:]}
+    tokens = {following[:32] for following in text.split(PERSON_PREFIX)[1:]}
     return {row.subject: str(row) for row in AuditPerson.objects.filter(token__in=tokens)}
 
 
 def sentence(entry: AuditEntry, people: Mapping[str, str]) -> str:
     """Return what a user did."""
-    what = subject_label(entry, people)
+    label = subject_label(entry, people)
     template = SENTENCES.get(entry.action)
     if template is None:
-        return f"{actor_name(entry)}: {entry.action} {what}"
-    return str(template) % {"who": actor_name(entry), "what": what}
+        return f"{actor_name(entry)}: {entry.action} {label}"
+    return str(template) % {"who": actor_name(entry), "what": label}
 
 
 def actor_name(entry: AuditEntry) -> str:
@@ -276,7 +277,8 @@ def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
         return _("setting “%(name)s”") % {"name": setting_label(key)}
     if kind == "chat":
         return _("chat %(number)s") % {"number": key}
-    label = _model_label(kind)
+    model = _model(kind)
+    label = str(model._meta.verbose_name) if model else kind
     name = entry.detail.get("name") if isinstance(entry.detail, dict) else ""
     if name:
         return _("%(kind)s “%(name)s”") % {"kind": label, "name": name}
@@ -306,22 +308,19 @@ def detail_lines(detail: Any, people: Mapping[str, str], subject: str = "") -> l
     values = dict(detail) if isinstance(detail, dict) else {}
     changes = values.pop("changes", {})
     values.pop("name", None)
-    lines = [_detail_line(name, value, people, kind) for name, value in sorted(values.items())]
+    lines = []
+    for name, value in sorted(values.items()):
+        labels = VALUE_LABELS.get(name, {})
+        label = labels.get(value) if isinstance(value, str) else None
+        lines.append(_with_label(name, label or _format_value(value, people), kind))
     if isinstance(changes, list):
         return [*lines, *(_label(name, kind) for name in changes)]
-    return [
-        *lines,
-        *(
-            _with_label(name, _format_change(value), kind)
-            for name, value in sorted(changes.items())
-        ),
-    ]
-
-
-def _detail_line(name: str, value: Any, people: Mapping[str, str], kind: str) -> str:
-    labels = VALUE_LABELS.get(name, {})
-    label = labels.get(value) if isinstance(value, str) else None
-    return _with_label(name, label or _format_value(value, people), kind)
+    for name, value in sorted(changes.items()):
+        change = str(value)
+        if isinstance(value, list):
+            change = " → ".join(_format_value(side, {}) for side in value) or _("changed")
+        lines.append(_with_label(name, change, kind))
+    return lines
 
 
 def _with_label(name: str, text: LazyText, kind: str) -> str:
@@ -337,12 +336,6 @@ def _label(name: str, kind: str) -> str:
         return str(concrete_field(model, name).verbose_name) if model else name
     except FieldDoesNotExist:
         return name
-
-
-def _format_change(value: Any) -> str:
-    if not isinstance(value, list):
-        return str(value)
-    return " → ".join(_format_value(side, {}) for side in value) or _("changed")
 
 
 def _format_value(value: Any, people: Mapping[str, str]) -> str:
@@ -371,11 +364,6 @@ def verification_sentence(verification: ChainVerification) -> str:
         verification.checked,
     )
     return template % {"count": verification.checked, "first": verification.since}
-
-
-def _model_label(kind: str) -> str:
-    model = _model(kind)
-    return str(model._meta.verbose_name) if model else kind
 
 
 def _model(kind: str) -> type[Model] | None:

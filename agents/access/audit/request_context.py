@@ -64,7 +64,8 @@ def client_address(request: HttpRequest) -> str:
     """
     address = parse_address(request.META.get("REMOTE_ADDR") or "")
     forwarded = request.headers.get("X-Forwarded-For", "").split(",")
-    while forwarded and address is not None and _is_trusted_proxy(address):
+    proxies = [ip_network(network) for network in settings.PROXIES]
+    while forwarded and address and any(address in network for network in proxies):
         if (previous_hop := parse_address(forwarded.pop())) is None:
             break
         address = previous_hop
@@ -83,10 +84,6 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     except ValueError:
         return None
     return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
-
-
-def _is_trusted_proxy(address: IPv4Address | IPv6Address) -> bool:
-    return any(address in net for net in map(ip_network, settings.PROXIES))
 
 
 def mask_address(address: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from django.apps import AppConfig
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db.models import Model
 from django.db.models.signals import (
     m2m_changed,
     post_delete,
@@ -43,7 +42,7 @@ def connect_receivers(app: AppConfig) -> None:
 
 
 def _remember_before(
-    sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any
+    sender: Any, instance: Any, raw: bool, update_fields: Any, **_signal: Any
 ) -> None:
     """Remember the values before a change."""
     instance._before = None
@@ -56,31 +55,29 @@ def _remember_before(
         instance._before = rows.values(*WATCHED_FIELDS).first()
 
 
-def _on_user_saved(sender: Any, instance: Any, created: bool, raw: bool, **more: Any) -> None:
+def _on_user_saved(
+    sender: Any, instance: Any, created: bool, raw: bool, **_signal: Any
+) -> None:
     if raw or request_context.is_audited_elsewhere():
         return
     if created:
         granted = {name: True for name in RECORDED_FIELDS[1:] if getattr(instance, name)}
         audit.record(_actor(), audit.PERSON_ADDED, audit.person(instance), **granted)
         return
-    before = instance._before or {}
-    changed = [name for name in before if before[name] != getattr(instance, name)]
-    if "password" in changed:
+    changes: dict[str, list[Any]] = {}
+    for name, old_value in (instance._before or {}).items():
+        new_value = getattr(instance, name)
+        if old_value != new_value:
+            # Without names and addresses: entries outlive the account.
+            changes[name] = [old_value, new_value] if name in RECORDED_FIELDS else []
+    if "password" in changes:
+        del changes["password"]
         audit.record(_actor(), audit.PASSWORD_SET, audit.person(instance))
-    if changes := {name: _change_values(name, before, instance) for name in changed}:
-        changes.pop("password", None)
-        if changes:
-            audit.record(
-                _actor(), audit.PERSON_CHANGED, audit.person(instance), changes=changes
-            )
+    if changes:
+        audit.record(_actor(), audit.PERSON_CHANGED, audit.person(instance), changes=changes)
 
 
-def _change_values(name: str, before: dict[str, Any], instance: Any) -> list[Any]:
-    """Return old and new values, except names and addresses: entries outlive the account."""
-    return [before[name], getattr(instance, name)] if name in RECORDED_FIELDS else []
-
-
-def _on_user_deleted(sender: Any, instance: Any, **more: Any) -> None:
+def _on_user_deleted(sender: Any, instance: Any, **_signal: Any) -> None:
     audit_person = audit.person(instance)
     actor = _actor()
     is_self = actor is not None and actor.pk == instance.pk
@@ -90,28 +87,41 @@ def _on_user_deleted(sender: Any, instance: Any, **more: Any) -> None:
 
 
 def _on_group_saved(
-    sender: Any, instance: Group, created: bool, raw: bool, **more: Any
+    sender: Any, instance: Group, created: bool, raw: bool, **_signal: Any
 ) -> None:
     if created and not raw and not request_context.is_audited_elsewhere():
         audit.record(_actor(), audit.ADDED, instance, name=instance.name)
 
 
-def _on_group_deleted(sender: Any, instance: Group, **more: Any) -> None:
+def _on_group_deleted(sender: Any, instance: Group, **_signal: Any) -> None:
     if not request_context.is_audited_elsewhere():
         audit.record(_actor(), audit.DELETED, instance, name=instance.name)
 
 
 def _on_rights_changed(
-    sender: Any, instance: Model, action: str, reverse: bool, **more: Any
+    sender: Any,
+    instance: Any,
+    action: str,
+    reverse: bool,
+    model: Any,
+    pk_set: Any,
+    **_signal: Any,
 ) -> None:
     if (
         action not in {"post_add", "post_remove", "pre_clear"}
         or request_context.is_audited_elsewhere()
     ):
         return
-    model = more["model"]
-    field = _field_name(sender)
-    pks = _pks_to_clear(instance, field, reverse) if action == "pre_clear" else more["pk_set"]
+    field = "groups" if sender.__name__ == "User_groups" else "permissions"
+    pks = pk_set
+    if action == "pre_clear":
+        if reverse:
+            rows = instance.user_set
+        elif isinstance(instance, Group):
+            rows = instance.permissions
+        else:
+            rows = instance.groups if field == "groups" else instance.user_permissions
+        pks = list(rows.values_list("pk", flat=True))
     if not (related := list(model._base_manager.filter(pk__in=pks or ()))):
         return
     verb = "added" if action == "post_add" else "removed"
@@ -122,21 +132,6 @@ def _on_rights_changed(
     for row in related:
         detail = {"field": field, verb: _names([instance])}
         audit.record(_actor(), audit.RIGHTS_CHANGED, _audit_subject(row), **detail)
-
-
-def _field_name(through: Any) -> str:
-    fields = {"User_groups": "groups", "User_user_permissions": "permissions"}
-    return fields.get(through.__name__, "permissions")
-
-
-def _pks_to_clear(instance: Any, field: str, reverse: bool) -> list[int]:
-    if reverse:
-        manager = instance.user_set
-    elif isinstance(instance, Group):
-        manager = instance.permissions
-    else:
-        manager = instance.groups if field == "groups" else instance.user_permissions
-    return list(manager.values_list("pk", flat=True))
 
 
 def _audit_subject(row: Any) -> Any:

@@ -42,7 +42,7 @@ POSTGRESQL = [
 STATEMENTS = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
 
 
-def create_triggers(using: str, **about: Any) -> None:
+def create_triggers(using: str, **_signal: Any) -> None:
     connection = connections[using]
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)

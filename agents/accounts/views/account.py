@@ -23,14 +23,8 @@ from agents.access import audit
 from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY, requires_mfa
 from agents.access.requests import UserRequest
-from agents.accounts import (
-    factors,
-    passkeys,
-    sessions,
-    sign_in,
-    throttle,
-    totp,
-)
+from agents.accounts import sign_in
+from agents.accounts.authentication import factors, passkeys, sessions, throttle, totp
 from agents.accounts.models import Visit
 
 from . import responses
@@ -115,7 +109,8 @@ def _verify_identity(request: UserRequest, user: User) -> bool:
         return sign_in.verify_password(
             request, user, request.POST.get("password", ""), "confirm"
         )
-    name, code = user.get_username(), request.POST.get("code", "")[:100]
+    name = user.get_username()
+    code = request.POST.get("code", "")[:100]
     is_right = bool(
         sign_in.check_throttled(
             request, name, "confirm", lambda: factors.consume_code(user, code)
@@ -128,7 +123,7 @@ def _verify_identity(request: UserRequest, user: User) -> bool:
 
 def _render_confirm(request: UserRequest, status: int = 200, **message: str) -> HttpResponse:
     user = request.user
-    about = {
+    context = {
         "has_password": user.has_usable_password() and not factors.has_second_factor(user),
         "has_code": hasattr(user, "authenticator") or user.recovery_codes.exists(),
         "has_passkey": user.passkeys.exists(),
@@ -136,7 +131,7 @@ def _render_confirm(request: UserRequest, status: int = 200, **message: str) -> 
         "onward": sign_in.url_after_confirmation(request),
         **message,
     }
-    return render(request, "people/confirm.html", about, status=status)
+    return render(request, "people/confirm.html", context, status=status)
 
 
 @never_cache
@@ -182,10 +177,10 @@ def change_password(request: UserRequest) -> HttpResponse:
             return _render_account(request, form=form)
     if not form.is_valid() or not _save_password(form, user):
         return _render_account(request, form=form)
-    way = getattr(Visit.objects.for_user(user).first(), "way", "password")
+    method = getattr(Visit.objects.for_user(user).first(), "way", "password")
     sessions.end(_other_visits(request))
     update_session_auth_hash(request, user)
-    sessions.start(request, user, way)
+    sessions.start(request, user, method)
     return _redirect_with_message(
         request, _("Password changed. You're signed out on all other devices.")
     )

@@ -17,9 +17,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access.audit.request_context import client_address
-from agents.accounts import confusable_names, invitations
 from agents.accounts import sign_in as sign_in_service
-from agents.accounts.models import Invitation, Profile
+from agents.accounts.users import confusable_names, invitations, profiles
 from agents.web import request_rate
 
 from .sign_in import after_first_factor
@@ -44,10 +43,7 @@ class AcceptForm(SetPasswordForm):
         people = get_user_model()
         name: str = people.normalize_username(self.cleaned_data["username"])
         people._meta.get_field("username").run_validators(name)
-        taken = people._default_manager.values_list("username", flat=True)
-        looks = {confusable_names.skeleton(one) for one in taken.iterator()}
-        looks |= set(Profile.objects.exclude(skeleton="").values_list("skeleton", flat=True))
-        if confusable_names.skeleton(name) in looks:
+        if confusable_names.skeleton(name) in profiles.taken_skeletons():
             raise forms.ValidationError(NAME_TAKEN)
         return name
 
@@ -69,15 +65,14 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "GET" or not form.is_valid():
         status = 200 if request.method == "GET" else 422
         return _render(request, status, form=form, invitation=invitation)
-    return _create(request, invitation, form)
-
-
-def _create(request: HttpRequest, invitation: Invitation, form: AcceptForm) -> HttpResponse:
     values = form.cleaned_data
-    about = {name: values[name] for name in ("first_name", "last_name")}
     try:
         user = invitations.accept(
-            invitation, values["username"], password=values["new_password1"], **about
+            invitation,
+            values["username"],
+            password=values["new_password1"],
+            first_name=values["first_name"],
+            last_name=values["last_name"],
         )
     except invitations.InvitationRejected as reason:
         return _render(request, 404, problem=str(reason))
@@ -103,6 +98,6 @@ def accept_with_sso(request: HttpRequest, token: str) -> HttpResponse:
     return _render(request, 200, invitation=invitation, is_leaving=True)
 
 
-def _render(request: HttpRequest, status: int, **about: Any) -> HttpResponse:
-    about |= {"service": sign_in_service.sso_name()}
-    return render(request, "people/invitation.html", about, status=status)
+def _render(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
+    context |= {"service": sign_in_service.sso_name()}
+    return render(request, "people/invitation.html", context, status=status)

@@ -13,17 +13,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
-from agents.accounts import profiles
+from agents.accounts.deleted_memories import MAX_TITLE_CHARS
+from agents.accounts.users import profiles
 from agents.db.sanitize import sanitize_text
-from agents.learning import ExperienceRejected, store, style
-from agents.memory import policy as memory_policy
+from agents.engine.text import shorten
+from agents.memory import NoteRejected, experiences, policy, store, style
 from agents.models import Agent, Experience, Personalization, StyleSignal
 from agents.models.types import LazyText
+from agents.web.recently_deleted import offer_undo
 
 MAX_QUERY_CHARS = 200
 PAGE_SIZE = 30
 MAX_SIGNALS = 3
-DELETED_KEY = "deleted_experience"  # in the session, until it is restored
 SWITCHES = ("learns", "learns_style")
 
 
@@ -47,22 +48,24 @@ def learning_page(request: UserRequest) -> HttpResponse:
     """List what was learned from the user: their answer style and their experiences."""
     user = request.user
     query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
-    rows = store.search(Experience.objects.for_user(user), query)
+    rows = Experience.objects.for_user(user).search(query)
     page = Paginator(rows.select_related("agent", "project"), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
+    suggested = Experience.objects.present().filter(user=user)
+    suggested = suggested.exclude(scope=Experience.Scope.PERSON)
     context = {
         "experiences": page,
         "query": query,
         "traits": list(_traits(request)),
         "personalization": _personalization(request),
-        "is_excluded": memory_policy.is_excluded(user.pk),
+        "is_excluded": policy.is_excluded(user.pk),
         "has_learners": Agent.objects.filter(learns=True, enabled=True).exists(),
-        "deleted": _last_deleted(request),
-        "suggested": _suggested(request),
+        # The digests of the user's experiences that were suggested to others.
+        "suggested": set(suggested.values_list("digest", flat=True)),
     }
-    part = "#found" if request.htmx else ""
-    return render(request, f"people/learning.html{part}", context)
+    partial = "#found" if request.htmx else ""
+    return render(request, f"people/learning.html{partial}", context)
 
 
 def _personalization(request: UserRequest) -> Personalization:
@@ -85,21 +88,9 @@ def _traits(request: UserRequest) -> Any:
             choices=[(value, style_choice.label) for value, style_choice in values.items()],
             chosen=saved.chosen.get(trait, ""),
             learned=style.label(trait, learned) if learned else "",
-            signals=[one for one in signals if one.trait == trait][:MAX_SIGNALS],
+            signals=[signal for signal in signals if signal.trait == trait][:MAX_SIGNALS],
             is_contradicted=trait in contradicted,
         )
-
-
-def _suggested(request: UserRequest) -> set[str]:
-    """Return the digests of the user's experiences that were suggested to others."""
-    wider = Experience.objects.present().filter(user=request.user)
-    wider = wider.exclude(scope=Experience.Scope.PERSON)
-    return set(wider.values_list("digest", flat=True))
-
-
-def _last_deleted(request: UserRequest) -> Experience | None:
-    rows = Experience.objects.editable_by(request.user).exclude(deleted_at=None)
-    return rows.filter(pk=request.session.get(DELETED_KEY) or 0).first()
 
 
 @require_POST
@@ -147,8 +138,8 @@ def edit(request: UserRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         typed = {name: request.POST.get(name, "")[:2_000] for name in typed}
         try:
-            store.edit(row, typed["question"], typed["text"])
-        except ExperienceRejected as reason:
+            experiences.edit(row, typed["question"], typed["text"])
+        except NoteRejected as reason:
             return _render_form(request, row, typed, 422, problem=str(reason))
         row.save()
         return redirect("people:learning")
@@ -160,11 +151,17 @@ def _render_form(
     experience: Experience,
     typed: dict[str, str],
     status: int = 200,
-    **more: Any,
+    **extra_context: Any,
 ) -> HttpResponse:
     evidence = experience.evidence.select_related("run").order_by("role", "-run_id")[:20]
     limits = {"max_question": experience.MAX_QUESTION_CHARS, "max_text": experience.MAX_CHARS}
-    context = {"experience": experience, "evidence": evidence, **typed, **limits, **more}
+    context = {
+        "experience": experience,
+        "evidence": evidence,
+        **typed,
+        **limits,
+        **extra_context,
+    }
     return render(request, "people/experience_edit.html", context, status=status)
 
 
@@ -172,7 +169,7 @@ def _render_form(
 def use(request: UserRequest, pk: int) -> HttpResponse:
     """Turn an experience on or off."""
     is_on = request.POST.get("on") == "1"
-    store.switch(_own(request, pk), is_on=is_on, reason=Experience.OffReason.PERSON)
+    experiences.switch(_own(request, pk), is_on=is_on, reason=Experience.OffReason.PERSON)
     return redirect("people:learning")
 
 
@@ -183,8 +180,8 @@ def suggest(request: UserRequest, pk: int) -> HttpResponse:
     is_project = request.POST.get("to") == Experience.Scope.PROJECT
     scope = Experience.Scope.PROJECT if is_project else Experience.Scope.AGENT
     try:
-        store.propose(row, scope)
-    except ExperienceRejected as reason:
+        experiences.propose(row, scope)
+    except NoteRejected as reason:
         messages.error(request, str(reason))
     else:
         messages.success(request, _("Suggested. A reviewer decides whether others get it."))
@@ -193,17 +190,10 @@ def suggest(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delete(request: UserRequest, pk: int) -> HttpResponse:
-    """Delete an experience; it can be undone for some minutes."""
     row = _own(request, pk)
-    store.delete(row)
-    request.session[DELETED_KEY] = row.pk
-    return redirect("people:learning")
-
-
-@require_POST
-def restore(request: UserRequest, pk: int) -> HttpResponse:
-    store.restore(get_object_or_404(Experience.objects.editable_by(request.user), pk=pk))
-    request.session.pop(DELETED_KEY, None)
+    store.delete(row, request.user)
+    sentence = _("“%(text)s” was deleted.") % {"text": shorten(row.text, MAX_TITLE_CHARS)}
+    offer_undo(request, sentence, f"experience:{row.pk}")
     return redirect("people:learning")
 
 

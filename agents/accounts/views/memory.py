@@ -1,25 +1,30 @@
 """“Memory”: what is remembered about a user, and everything they can do with it."""
 
+from contextlib import suppress
 from typing import Any
 
-from asgiref.sync import async_to_sync
+from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agents.access import recently_deleted
+from agents.access.recently_deleted import CannotRestore
 from agents.access.requests import UserRequest
-from agents.accounts import profiles
+from agents.accounts.deleted_memories import MAX_TITLE_CHARS, announce, page_of
+from agents.accounts.users import profiles
 from agents.db.sanitize import sanitize_text
-from agents.memory import MemoryRejected, MemoryScope, statements, store
-from agents.memory.subjects import subject_of
+from agents.engine.text import shorten
+from agents.memory import NoteRejected, memories, statements, store
+from agents.memory.statements import subject_of
 from agents.models import Memory, MemoryExclusion, Project
-from agents.runs import pubsub
 from agents.web.presentation.memory_cards import MemoryCard
+from agents.web.recently_deleted import offer_undo
 
 MAX_QUERY_CHARS = 200
-DELETED_KEY = "deleted_memory"  # in the session, until it is restored
 
 
 @never_cache
@@ -30,48 +35,43 @@ def memory_page(request: UserRequest) -> HttpResponse:
         return _render(request)
     text = request.POST.get("text", "")
     try:
-        store.save(MemoryScope(user=request.user.pk), read_form(request))
-    except MemoryRejected as reason:
+        memories.save(read_form(request))
+    except NoteRejected as reason:
         return _render(request, 422, problem=str(reason), text=text[:2_000])
     return redirect("people:memory")
 
 
-def read_form(request: UserRequest) -> store.NewMemory:
+def read_form(request: UserRequest, project: Project | None = None) -> Memory:
     """Return what a form adds; the subject and the kind are guessed if they are empty."""
-    text, subject = request.POST.get("text", ""), request.POST.get("subject", "")
+    text = request.POST.get("text", "")
     kind = request.POST.get("kind", "")
-    return store.NewMemory(
+    return Memory(
+        user_id=request.user.pk,
+        project=project,
         text=text,
-        subject=subject or subject_of(text),
+        subject=request.POST.get("subject", "") or subject_of(text),
         kind=Memory.Kind(kind) if kind in Memory.Kind.values else statements.kind_of(text),
         source=Memory.Source.PAGE,
     )
 
 
-def _render(request: UserRequest, status: int = 200, **more: Any) -> HttpResponse:
+def _render(request: UserRequest, status: int = 200, **extra_context: Any) -> HttpResponse:
     user = request.user
     query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
     own = Memory.objects.for_user(user).personal()
-    rows = store.search(own.current(), query).select_related("run")
+    rows = own.current().search(query).select_related("run")
     context = {
         "memories": rows.prefetch_related("replaces"),
         "proposals": own.proposed().select_related("run"),
         "query": query,
         "is_on": profiles.of_user(user).has_memory,
         "is_excluded": MemoryExclusion.objects.filter(group__user=user).exists(),
-        "deleted": last_deleted(request, project=None),
         "kinds": Memory.Kind.choices,
         "max_chars": Memory.MAX_CHARS,
-        **more,
+        **extra_context,
     }
-    part = "#found" if request.htmx else ""
-    return render(request, f"people/memory.html{part}", context, status=status)
-
-
-def last_deleted(request: UserRequest, project: Project | None) -> Memory | None:
-    """Return what this user has just deleted here, if it can still be restored."""
-    rows = Memory.objects.editable_by(request.user).exclude(deleted_at=None)
-    return rows.filter(pk=request.session.get(DELETED_KEY) or 0, project=project).first()
+    partial = "#found" if request.htmx else ""
+    return render(request, f"people/memory.html{partial}", context, status=status)
 
 
 @require_POST
@@ -92,28 +92,27 @@ def clear(request: UserRequest) -> HttpResponse:
 def export(request: UserRequest) -> HttpResponse:
     """Download the user's memories with their history."""
     own = Memory.objects.for_user(request.user).personal().order_by("pk")
+    exported = [
+        {
+            "id": memory.pk,
+            "text": memory.text,
+            "subject": memory.subject,
+            "kind": memory.kind,
+            "status": memory.status,
+            "source": memory.source,
+            "run": memory.run_id,
+            "valid_from": memory.valid_from,
+            "valid_to": memory.valid_to,
+            "replaced_by": memory.superseded_by_id,
+        }
+        for memory in own
+    ]
     response = JsonResponse(
-        {"memories": [_exported(row) for row in own]},
-        json_dumps_params={"ensure_ascii": False, "indent": 2},
+        {"memories": exported}, json_dumps_params={"ensure_ascii": False, "indent": 2}
     )
     day = timezone.localdate().isoformat()
     response["Content-Disposition"] = f'attachment; filename="ashiato-memory-{day}.json"'
     return response
-
-
-def _exported(memory: Memory) -> dict[str, Any]:
-    return {
-        "id": memory.pk,
-        "text": memory.text,
-        "subject": memory.subject,
-        "kind": memory.kind,
-        "status": memory.status,
-        "source": memory.source,
-        "run": memory.run_id,
-        "valid_from": memory.valid_from,
-        "valid_to": memory.valid_to,
-        "replaced_by": memory.superseded_by_id,
-    }
 
 
 @never_cache
@@ -125,30 +124,30 @@ def edit(request: UserRequest, pk: int) -> HttpResponse:
         return _render_form(request, memory)
     kind = request.POST.get("kind", "")
     try:
-        store.edit(
+        memories.edit(
             memory,
             request.POST.get("text", ""),
             request.POST.get("subject", ""),
             kind if kind in Memory.Kind.values else memory.kind,
         )
-    except MemoryRejected as reason:
+    except NoteRejected as reason:
         typed = {name: request.POST.get(name, "")[:2_000] for name in ("text", "subject")}
         return _render_form(request, memory, 422, problem=str(reason), **typed)
-    return redirect(_redirect_target(memory))
+    return redirect(page_of(memory))
 
 
 def _render_form(
-    request: UserRequest, memory: Memory, status: int = 200, **more: Any
+    request: UserRequest, memory: Memory, status: int = 200, **extra_context: Any
 ) -> HttpResponse:
     context = {
         "memory": memory,
         "text": memory.text,
         "subject": memory.subject,
-        "history": store.history(memory),
+        "history": memories.history(memory),
         "kinds": Memory.Kind.choices,
         "max_chars": Memory.MAX_CHARS,
-        "back": _redirect_target(memory),
-        **more,
+        "back": page_of(memory),
+        **extra_context,
     }
     return render(request, "people/memory_edit.html", context, status=status)
 
@@ -157,16 +156,20 @@ def _render_form(
 def accept(request: UserRequest, pk: int) -> HttpResponse:
     memory = _editable(request, pk)
     if memory.status == Memory.Status.PROPOSED:
-        store.accept(memory)
+        memories.accept(memory)
     return _respond(request, memory)
 
 
 @require_POST
 def delete(request: UserRequest, pk: int) -> HttpResponse:
-    """Delete a memory or dismiss a suggestion; it can be undone for some minutes."""
+    """Delete a memory or dismiss a suggestion."""
     memory = _editable(request, pk)
-    store.delete(memory)
-    request.session[DELETED_KEY] = memory.pk
+    store.delete(memory, request.user)
+    if not request.htmx:
+        is_saved = memory.status == Memory.Status.ACTIVE
+        sentence = _("“%(text)s” was deleted.") if is_saved else _("“%(text)s” was dismissed.")
+        text = shorten(memory.text, MAX_TITLE_CHARS)
+        offer_undo(request, sentence % {"text": text}, f"memory:{memory.pk}")
     return _respond(request, memory)
 
 
@@ -174,17 +177,17 @@ def delete(request: UserRequest, pk: int) -> HttpResponse:
 def undo(request: UserRequest, pk: int) -> HttpResponse:
     """Take back what a chat has just saved, and restore what it replaced."""
     memory = _editable(request, pk)
-    store.undo(memory)
-    request.session[DELETED_KEY] = memory.pk
+    memories.undo(memory, request.user)
     return _respond(request, memory)
 
 
 @require_POST
 def restore(request: UserRequest, pk: int) -> HttpResponse:
+    """Restore a memory from its card in a chat, which says how it is then."""
     rows = Memory.objects.editable_by(request.user).select_related("project")
     memory = get_object_or_404(rows, pk=pk)
-    store.restore(memory)
-    request.session.pop(DELETED_KEY, None)
+    with suppress(CannotRestore, ObjectDoesNotExist):
+        recently_deleted.restore(request.user, f"memory:{pk}")
     return _respond(request, memory)
 
 
@@ -196,15 +199,8 @@ def _editable(request: UserRequest, pk: int) -> Memory:
 def _respond(request: UserRequest, memory: Memory) -> HttpResponse:
     """Return the card in a chat as it is now, or the page it was on; update other pages."""
     memory.refresh_from_db()
-    if (run := memory.run) is not None:
-        async_to_sync(pubsub.publish)(run.topic, "run.remembered", run=run.pk)
+    announce(memory)
     if request.htmx:
         card = {"card": MemoryCard(memory)}
         return render(request, "people/_memory_card.html", card)
-    return redirect(_redirect_target(memory))
-
-
-def _redirect_target(memory: Memory) -> Any:
-    if memory.project is not None:
-        return memory.project
-    return "people:memory"
+    return redirect(page_of(memory))

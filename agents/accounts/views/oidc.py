@@ -6,7 +6,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from agents.accounts import invitations, oidc, sign_in
+from agents.accounts import sign_in
+from agents.accounts.openid import oidc
+from agents.accounts.users import invitations
 
 from .sign_in import after_first_factor, render_sign_in
 

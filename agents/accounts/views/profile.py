@@ -1,7 +1,6 @@
 """“Profile”: how a user appears, how pages look to them, and what agents know about them."""
 
 from copy import copy
-from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -16,11 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.i18n import set_language as set_language_cookie
 
 from agents.access.requests import UserRequest
-from agents.accounts import confusable_names, profiles
 from agents.accounts.models import Profile
+from agents.accounts.users import confusable_names, profiles
 from agents.db.sanitize import sanitize_text
 from agents.web import preferences
-from agents.web.presentation import dates
+from agents.web.presentation.formats import dates
 
 NAME_TAKEN = gettext_lazy("Another user has this name or one that looks like it.")
 
@@ -31,8 +30,15 @@ class ProfileForm(forms.ModelForm):
     class Meta:
         model = Profile
         fields = (
-            *("display_name", "language", "time_zone", "date_format", "clock"),
-            *("has_single_keys", "has_instructions", "about_me", "answer_style"),
+            "display_name",
+            "language",
+            "time_zone",
+            "date_format",
+            "clock",
+            "has_single_keys",
+            "has_instructions",
+            "about_me",
+            "answer_style",
         )
 
     def clean_display_name(self) -> str:
@@ -74,26 +80,20 @@ def profile_page(request: UserRequest) -> HttpResponse:
     # The page's bar has the saved name, not one that is rejected.
     form = ProfileForm(request.POST or None, instance=copy(profile))
     if request.method == "GET" or not form.is_valid():
-        is_wrong = request.method == "POST"
-        return render(
-            request, "people/profile.html", _context(form), status=422 if is_wrong else 200
-        )
+        context = {
+            "form": form,
+            "zones": sorted(zone for zone in preferences.time_zones() if "/" in zone),
+            "languages": [get_language_info(code) for code, _name in settings.LANGUAGES],
+            "example": dates.datetime_text(timezone.now()),
+            "zone_now": timezone.get_current_timezone_name(),
+            "max_instructions": Profile.MAX_INSTRUCTIONS,
+        }
+        status = 422 if request.method == "POST" else 200
+        return render(request, "people/profile.html", context, status=status)
     request.user.profile = form.save()
     with translation.override(form.cleaned_data["language"] or translation.get_language()):
         messages.success(request, _("Profile saved."))
     return redirect("people:profile")
-
-
-def _context(form: ProfileForm) -> dict[str, Any]:
-    now = timezone.now()
-    return {
-        "form": form,
-        "zones": sorted(zone for zone in preferences.time_zones() if "/" in zone),
-        "languages": [get_language_info(code) for code, _name in settings.LANGUAGES],
-        "example": dates.datetime_text(now),
-        "zone_now": timezone.get_current_timezone_name(),
-        "max_instructions": Profile.MAX_INSTRUCTIONS,
-    }
 
 
 @require_POST

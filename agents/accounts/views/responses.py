@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 
-from agents.accounts.passkeys import PasskeyRejected
+from agents.accounts.authentication.passkeys import PasskeyRejected
 
 
 def options_response(make: Callable[[], dict[str, Any]]) -> HttpResponse:
@@ -23,16 +23,13 @@ def result_response(
 ) -> HttpResponse:
     """Return the next page, or why the passkey was rejected."""
     try:
-        return JsonResponse({"to": take(_parse_body(request))})
-    except PasskeyRejected as reason:
-        return JsonResponse({"wrong": str(reason)})
-
-
-def _parse_body(request: HttpRequest) -> dict[str, Any]:
-    try:
         data = json.loads(request.body)
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("answer"), dict):
-        raise PasskeyRejected(_("The page sent an invalid request. Reload it and try again."))
-    return data
+        sentence = _("The page sent an invalid request. Reload it and try again.")
+        return JsonResponse({"wrong": sentence})
+    try:
+        return JsonResponse({"to": take(data)})
+    except PasskeyRejected as reason:
+        return JsonResponse({"wrong": str(reason)})

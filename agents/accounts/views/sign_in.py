@@ -24,12 +24,14 @@ from agents.access import audit, authentication
 from agents.access.audit import request_context
 from agents.access.passwords import PasswordsBusy
 from agents.access.requests import signed_in_user
-from agents.accounts import factors, passkeys, provider_logout, sessions, throttle, totp
 from agents.accounts import sign_in as sign_in_service
+from agents.accounts.authentication import factors, passkeys, sessions, throttle, totp
+from agents.accounts.openid import provider_logout
 
 from . import responses
 
-NEW_SECRET_KEY, WELCOMED_NAME_KEY = "new_secret", "welcomed"
+NEW_SECRET_KEY = "new_secret"
+WELCOMED_NAME_KEY = "welcomed"
 WRONG_PASSWORD = gettext_lazy("Wrong username or password. Both are case-sensitive.")
 WRONG_CODE = gettext_lazy("Wrong code. Wait for the next one in your app and try again.")
 
@@ -70,7 +72,7 @@ def throttled_message(wait: throttle.TooManyAttempts) -> str:
 def after_first_factor(
     request: HttpRequest,
     user: User,
-    way: str,
+    method: str,
     onward: str,
     provider_session: dict[str, str] | None = None,
 ) -> HttpResponse:
@@ -80,7 +82,9 @@ def after_first_factor(
         sign_in_service.require_second_factor(request, user, provider_session)
         url = reverse("people:second" if has_any else "people:set_up")
         return redirect(f"{url}?{urlencode({'next': onward})}")
-    sign_in_service.complete(request, user, way, twice=False, provider_session=provider_session)
+    sign_in_service.complete(
+        request, user, method, twice=False, provider_session=provider_session
+    )
     return redirect(onward)
 
 
@@ -133,24 +137,27 @@ def second_factor(request: HttpRequest) -> HttpResponse:
         return _render_second_factor(request, user)
     check = partial(factors.consume_code, user, request.POST.get("code", "")[:100])
     try:
-        way = sign_in_service.check_throttled(request, user.get_username(), "code", check)
+        method = sign_in_service.check_throttled(request, user.get_username(), "code", check)
     except throttle.TooManyAttempts as wait:
         return _render_second_factor(request, user, 429, problem=throttled_message(wait))
-    if not way:
+    if not method:
         return _render_second_factor(
             request, user, problem=_("Wrong code, or the code was already used.")
         )
-    sign_in_service.complete(request, user, way, twice=True)
+    sign_in_service.complete(request, user, method, twice=True)
     return redirect(sign_in_service.next_url(request))
 
 
 def _render_second_factor(
     request: HttpRequest, user: User, status: int = 200, **message: str
 ) -> HttpResponse:
-    has_app = hasattr(user, "authenticator")
-    about = {"has_app": has_app, "has_passkey": user.passkeys.exists(), **message}
-    about["next"] = sign_in_service.next_url(request)
-    return render(request, "people/second.html", about, status=status)
+    context = {
+        "has_app": hasattr(user, "authenticator"),
+        "has_passkey": user.passkeys.exists(),
+        **message,
+        "next": sign_in_service.next_url(request),
+    }
+    return render(request, "people/second.html", context, status=status)
 
 
 @never_cache
@@ -176,16 +183,16 @@ def render_authenticator(
     request: HttpRequest, user: User, secret: str, action: str, **message: Any
 ) -> HttpResponse:
     address = totp.provisioning_uri(secret, user.get_username())
-    about = {
+    context = {
         "action": reverse(action),
         "address": address,
         "drawing": totp.render_qr(address),
-        "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
+        "secret": " ".join(secret[start : start + 4] for start in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
         "next": sign_in_service.next_url(request),
         **message,
     }
-    return render(request, "people/app.html", about)
+    return render(request, "people/app.html", context)
 
 
 def render_recovery_codes(request: HttpRequest, codes: list[str], onward: str) -> HttpResponse:
@@ -208,11 +215,11 @@ def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
     """Sign in with a passkey alone, which verifies the user itself."""
 
     def take(data: dict[str, Any]) -> str:
-        known = sign_in_service.pending_user(request)
+        pending = sign_in_service.pending_user(request)
         try:
-            user = passkeys.verify_assertion(request, data["answer"], known)
+            user = passkeys.verify_assertion(request, data["answer"], pending)
         except passkeys.PasskeyRejected:
-            record_passkey_failure(request, known.get_username() if known else "")
+            record_passkey_failure(request, pending.get_username() if pending else "")
             raise
         sign_in_service.complete(request, user, "passkey", twice=True)
         return sign_in_service.next_url(request)
@@ -241,24 +248,19 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     form = SetPasswordForm(user, request.POST if request.method == "POST" else None)
     if request.method == "GET" or not form.is_valid():
         return render(request, "people/welcome.html", {"form": form, "person": user})
-    if not _set_first_password(form, uid, token):
-        return render(request, "people/welcome.html", status=404)
+    with transaction.atomic():
+        # Only if the link is still valid: of concurrent requests, one succeeds.
+        locked_user = _invited_user(uid, token, is_held=True)
+        if locked_user is None:
+            return render(request, "people/welcome.html", status=404)
+        form.user = locked_user
+        form.save()
+        sessions.end(locked_user.visits.all())
+        audited = factors.audit_subject(locked_user)
+        audit.record(locked_user, audit.PASSWORD_SET, audited, by="link")
     request.session[WELCOMED_NAME_KEY] = user.get_username()
     messages.success(request, _("Password set. You can sign in now."))
     return redirect("login")
-
-
-def _set_first_password(form: SetPasswordForm, uid: str, token: str) -> bool:
-    """Save the password if the link is still valid; concurrent requests succeed once."""
-    with transaction.atomic():
-        user = _invited_user(uid, token, is_held=True)
-        if user is None:
-            return False
-        form.user = user
-        form.save()
-        sessions.end(user.visits.all())
-        audit.record(user, audit.PASSWORD_SET, factors.audit_subject(user), by="link")
-    return True
 
 
 def _invited_user(uid: str, token: str, *, is_held: bool = False) -> Any:
@@ -275,9 +277,9 @@ def _invited_user(uid: str, token: str, *, is_held: bool = False) -> Any:
 
 
 def render_sign_in(request: HttpRequest, status: int = 200, **message: Any) -> HttpResponse:
-    about = {
+    context = {
         "next": sign_in_service.next_url(request),
         "service": sign_in_service.sso_name(),
         **message,
     }
-    return render(request, "registration/login.html", about, status=status)
+    return render(request, "registration/login.html", context, status=status)

@@ -6,7 +6,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
-from agents.accounts import quota_view
+from agents.accounts.users import quota_view
 
 
 @never_cache
@@ -17,6 +17,6 @@ def usage_page(request: UserRequest) -> HttpResponse:
     context = {
         "quotas": quota_view.applying(user),
         "usage": quota_view.usage(user),
-        "unpriced": quota_view.unpriced_runs(user),
+        "unpriced": quota_view.month_totals(user)["unpriced"],
     }
     return render(request, "people/usage.html", context)

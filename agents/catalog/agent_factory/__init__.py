@@ -8,8 +8,8 @@ from .model_checks import build_check, cost_today
 from .personal_data import personal_data_policy
 from .plain_replies import PlainModel, load_model
 from .relations import DRAFT_KEY, tool_names
-from .runtime import build, workflow_agent_name
-from .streams import dry_run, own_events, resume, start, stream_with
+from .runtime import as_dry_run, build, workflow_agent_name
+from .streams import own_events, resume, start, stream_with
 
 __all__ = [
     "AgentForbidden",
@@ -17,6 +17,7 @@ __all__ = [
     "DRAFT_KEY",
     "NoAgentAvailable",
     "PlainModel",
+    "as_dry_run",
     "load_model",
     "build",
     "build_check",
@@ -24,7 +25,6 @@ __all__ = [
     "cost_today",
     "default_agent",
     "default_candidates_for",
-    "dry_run",
     "guardrail_names",
     "inspect_input",
     "pattern_from",

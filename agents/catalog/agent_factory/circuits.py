@@ -1,7 +1,7 @@
 """The circuit breakers of this process."""
 
+from agents.db.installation import configured
 from agents.engine.resilience import CircuitPolicy, Circuits
-from agents.installation import configured
 
 
 class _ConfiguredPolicy(CircuitPolicy):

@@ -1,33 +1,31 @@
 """What the rows say about a run's agents: loaded at once, before anything is built."""
 
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from agents.access import permissions
 from agents.access.permissions import Restrictions
-from agents.budgets import payer_of
-from agents.engine.guardrails import ModelChecks
-from agents.engine.loop import AskPersonTool
+from agents.engine.guardrails import Guardrails
+from agents.engine.loop import AskPersonTool, Capability, Context
 from agents.engine.planner import ReActPlanner
 from agents.engine.plans import ExecutionPlan, read_definition
 from agents.engine.privacy import Pseudonymizer
+from agents.engine.sentences import Sentence as _
 from agents.engine.tool import Tool
 from agents.memory import RememberTool
-from agents.memory.candidates import Candidate, find_candidates
-from agents.memory.user_requests import Request, save_requested
-from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
+from agents.memory.candidates import Reach, find_experiences, find_memories
+from agents.memory.capability import Recall
+from agents.memory.recall import AnyNote
+from agents.memory.user_requests import save_requested
+from agents.metering.budgets import payer_of
+from agents.models import Agent, Run, ToolRegistration
+from agents.models.sharing.collections import PROJECT_TOPIC_PREFIX
 
-from .. import (
-    agent_versions,
-    custom_instructions,
-    model_setups,
-    planner_factory,
-    project_instructions,
-    tool_factory,
-)
+from .. import agent_versions, custom_instructions, project_instructions
+from ..language_models import model_setups, planner_factory
+from ..tools import tool_factory
 from . import search_tools
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import active_patterns, guardrails_from
@@ -40,6 +38,7 @@ from .relations import (
     pinned_tools,
     resolve_draft,
     saved_relations,
+    search_scope,
     tool_limits,
     tool_links,
 )
@@ -56,16 +55,12 @@ class AgentConfig:
     planners: list[ReActPlanner]
     tool_rows: list[ToolRegistration]
     local_tools: list[Tool]
-    patterns: list[GuardrailPattern]
+    guardrails: Guardrails
     sub_agents: list[Agent]
-    is_rerun: bool
     experts: tuple[str, ...] = ()  # groups of people it can ask
     limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
     pinned: frozenset[str] = frozenset()  # tools that are always sent
-    notes: tuple[dict[str, Any], ...] = ()  # about what the instructions contain
-    memories: tuple[Candidate, ...] = ()  # that may fit the question
-    request: Request | None = None  # what the user asked to remember
-    checks: ModelChecks = field(default_factory=ModelChecks)
+    capabilities: tuple[Capability, ...] = ()  # what its instructions contain
 
 
 def load_team(run: Run) -> list[AgentConfig]:
@@ -74,24 +69,25 @@ def load_team(run: Run) -> list[AgentConfig]:
         restrictions = permissions.restrictions_for(run.user_id)
         return _load_reachable(run, [resolve_draft(run).agent], restrictions, Pseudonymizer())
     if run.agent is None or not run.agent.enabled:
-        raise NoAgentAvailable("The agent of this run was disabled.")
+        raise NoAgentAvailable(_("The agent of this run was disabled."))
     restrictions = permissions.restrictions_for(run.user_id)
     if run.agent_id in restrictions.agents:
         raise AgentForbidden
-    _record_version(run)
-    return _load_reachable(
-        run, [_apply_overrides(run.agent, run.overrides)], restrictions, Pseudonymizer()
-    )
+    if not run.version:  # a resumed run keeps it
+        agent_versions.record(run)
+    agent = _apply_overrides(run.agent, run.overrides)
+    return _load_reachable(run, [agent], restrictions, Pseudonymizer())
 
 
 def load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfig]]:
     """Return the workflow's own configuration, its plan, and all reachable agents."""
     if run.agent is None or run.workflow is None:
-        raise NoAgentAvailable("The agent of this run was disabled.")
+        raise NoAgentAvailable(_("The agent of this run was disabled."))
     restrictions = permissions.restrictions_for(run.user_id)
     if run.agent_id in restrictions.agents:
         raise AgentForbidden
-    _record_version(run)
+    if not run.version:
+        agent_versions.record(run)
     plan = read_definition(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
     steps = list(plan.walk())
@@ -106,25 +102,16 @@ def load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfi
     agent = _apply_overrides(run.agent, run.overrides)
     pseudonymizer = Pseudonymizer()
     agent_pseudonymizer = pseudonymizer_for(run, agent, pseudonymizer)
-    patterns = active_patterns(run, agent)
     config = AgentConfig(
         agent,
         planner_factory.build_planners(agent, run.model, run, agent_pseudonymizer),
         tool_rows,
         tool_factory.build_tools(tool_rows),
-        patterns,
+        _guardrails(run, agent, agent_pseudonymizer),
         sub_agents,
-        is_rerun=run.is_rerun and not run.is_continuation,
         limits=tool_limits(tool_links(agent.pk)),
-        checks=build_checks(patterns, agent_pseudonymizer, payer=payer_of(run, agent)),
     )
     return config, plan, _load_reachable(run, list(sub_agents), restrictions, pseudonymizer)
-
-
-def _record_version(run: Run) -> None:
-    """Record the agent's version at the start; a resumed run keeps it."""
-    if not run.version:
-        agent_versions.record(run)
 
 
 def _load_reachable(
@@ -152,14 +139,19 @@ def _load_config(
     links = [link for link in all_links if link.tool.pk not in restrictions.tools]
     links = [link for link in links if chosen is None or link.tool.name in chosen]
     tool_rows = [link.configured_tool() for link in links]
-    reachable_agents = [
-        sub_agent for sub_agent in reachable if sub_agent.pk not in restrictions.agents
+    sub_agents = [
+        sub_agent
+        for sub_agent in reachable
+        if sub_agent.pk not in restrictions.agents
+        and sub_agent != agent
+        and (chosen is None or sub_agent.handoff_tool_name in chosen)
     ]
-    sub_agents = [sub_agent for sub_agent in reachable_agents if sub_agent != agent]
     local_tools = tool_factory.build_tools(tool_rows)
     local_tools, documents = search_tools.bind(run, agent, local_tools)
-    experts = expert_groups(run, agent) if _may_ask_people(agent, local_tools) else ()
-    for ask_person in (tool for tool in local_tools if isinstance(tool, AskPersonTool)):
+    person_tools = [tool for tool in local_tools if isinstance(tool, AskPersonTool)]
+    asks_people = agent.mode == Agent.Mode.PLAN or bool(person_tools)
+    experts = expert_groups(run, agent) if asks_people else ()
+    for ask_person in person_tools:
         ask_person.experts = experts
         ask_person.asker_approves = agent.asker_approves_questions
     agent_pseudonymizer = pseudonymizer_for(run, agent, pseudonymizer)
@@ -169,46 +161,60 @@ def _load_config(
         run,
         agent_pseudonymizer,
     )
-    patterns = active_patterns(run, agent)
-    load_guardrails = cache(partial(guardrails_from, agent, patterns))  # built only if needed
+    guardrails = _guardrails(run, agent, agent_pseudonymizer)
     for tool in local_tools:
         if isinstance(tool, RememberTool):
-            tool.bind(run, agent, load_guardrails())
+            tool.bind(run, agent, guardrails)
+    capabilities: list[Capability] = []
     if documents:
-        planners = [planner.with_context(documents) for planner in planners]
-    if is_first and (instructions := _user_instructions(run, agent)):
-        instructions = custom_instructions.screened(instructions, load_guardrails())
-        planners = [planner.with_context(instructions) for planner in planners]
-    return AgentConfig(
+        capabilities.append(Context("documents", documents))
+    if is_first:
+        capabilities += _user_instructions(run, agent, guardrails)
+    config = AgentConfig(
         agent,
         planners,
         tool_rows,
         local_tools,
-        patterns,
-        [
-            sub_agent
-            for sub_agent in sub_agents
-            if chosen is None or sub_agent.handoff_tool_name in chosen
-        ],
-        is_rerun=run.is_rerun and not run.is_continuation,
+        guardrails,
+        sub_agents,
         experts=experts,
         limits=tool_limits(links),
         pinned=pinned_tools(links),
-        memories=tuple(find_candidates(run, agent)) if is_first else (),
-        request=save_requested(run, agent, load_guardrails) if is_first else None,
-        checks=build_checks(patterns, agent_pseudonymizer, payer=payer_of(run, agent)),
     )
+    if is_first:
+        capabilities += _recall(run, config)
+    return replace(config, capabilities=tuple(capabilities))
 
 
-def _user_instructions(run: Run, agent: Agent) -> str:
+def _guardrails(run: Run, agent: Agent, pseudonymizer: Pseudonymizer | None) -> Guardrails:
+    patterns = active_patterns(run, agent)
+    checks = build_checks(patterns, pseudonymizer, payer=payer_of(run, agent))
+    return guardrails_from(agent, patterns, checks)
+
+
+def _user_instructions(run: Run, agent: Agent, guardrails: Guardrails) -> list[Capability]:
     """Return the instructions of the run's project or, if it has none, of its user."""
-    of_project = project_instructions.for_run(run)
-    return of_project or custom_instructions.for_run(run, agent)
+    source = "project"
+    text = project_instructions.for_run(run)
+    if not text:
+        source = "profile"
+        text = custom_instructions.for_run(run, agent)
+    return [Context(source, text)] if text and guardrails.accepts(text) else []
 
 
-def _may_ask_people(agent: Agent, local_tools: Iterable[Tool]) -> bool:
-    is_planner = agent.mode == Agent.Mode.PLAN
-    return is_planner or any(isinstance(tool, AskPersonTool) for tool in local_tools)
+def _recall(run: Run, config: AgentConfig) -> list[Capability]:
+    """Return the notes that may fit the question; save what it asks to remember."""
+    agent = config.agent
+    names = {row.name for row in config.tool_rows} | {tool.name for tool in config.local_tools}
+    names |= {sub_agent.handoff_tool_name for sub_agent in config.sub_agents}
+    topics = [f"{PROJECT_TOPIC_PREFIX}{run.project_id}"] if run.project_id else []
+    # The collections in reach are read once, and only if an experience has some.
+    collections = cache(lambda: search_scope(run, agent, topics).collections)
+    reach = Reach(tools=frozenset(names), collections=collections)
+    notes: list[AnyNote] = [*find_memories(run, agent), *find_experiences(run, agent, reach)]
+    request = save_requested(run, agent, config.guardrails)
+    has_any = bool(notes) or request is not None
+    return [Recall(run, agent, notes, request)] if has_any and not run.workflow_id else []
 
 
 def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:

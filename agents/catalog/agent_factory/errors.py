@@ -1,15 +1,16 @@
 """Why a run can't have its agent."""
 
 from agents.engine.errors import AgentError
+from agents.engine.sentences import Sentence as _
 
 
 class NoAgentAvailable(AgentError):
-    """No agent is enabled."""
+    message = _("No agent is enabled.")
 
-    advice = "Enable one in the console."
+    advice = _("Enable one in the console.")
 
 
 class AgentForbidden(AgentError):
-    """You no longer have access to this agent."""
+    message = _("You no longer have access to this agent.")
 
-    advice = "Choose another agent, or contact your administrator."
+    advice = _("Choose another agent, or contact your administrator.")

@@ -9,7 +9,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents.budgets import Payer
 from agents.db import database
 from agents.engine.errors import AgentError
 from agents.engine.guardrails import (
@@ -24,11 +23,13 @@ from agents.engine.guardrails import (
 from agents.engine.loop import ask_once
 from agents.engine.planner import ReActPlanner
 from agents.engine.privacy import Pseudonymizer
+from agents.engine.sentences import Sentence as _
 from agents.engine.state import Message
 from agents.llm import tokens
+from agents.metering.budgets import Payer
 from agents.models import GuardrailPattern, GuardrailUsage
 
-from .. import planner_factory
+from ..language_models import planner_factory
 from .circuits import CIRCUITS
 
 # For a verdict with its reason, and for what a reasoning model thinks before.
@@ -111,7 +112,9 @@ def cost_today(pk: int) -> float:
 def _start_call(pk: int, max_cost: float | None) -> None:
     """Count a call before it is made, so that one that is never answered counts, too."""
     if max_cost is not None and cost_today(pk) >= max_cost:
-        raise CheckLimitReached(f"The daily budget of ${max_cost:,.2f} is spent.")
+        raise CheckLimitReached(
+            _("The daily budget of $%(limit)s is spent.", limit=f"{max_cost:,.2f}")
+        )
     _add(pk, calls=1)
 
 

@@ -5,7 +5,7 @@ from agents.engine.loop import Events
 from agents.engine.privacy import Pseudonymizer, redact
 from agents.models import Agent, Run
 
-from .. import attachment_store
+from ..attachments import attachment_store
 from .relations import DRAFT_KEY
 
 

@@ -1,5 +1,6 @@
 """One more reply of a finished run's model, for example a title."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.access import permissions
@@ -7,10 +8,11 @@ from agents.engine.guardrails import Guardrails
 from agents.engine.loop import AgentRuntime, PlainReply, ask_briefly, ask_once
 from agents.engine.planner import ReActPlanner
 from agents.engine.privacy import Pseudonymizer
+from agents.engine.sentences import Sentence as _
 from agents.engine.state import Message
 from agents.models import Run
 
-from .. import planner_factory
+from ..language_models import planner_factory
 from .circuits import CIRCUITS
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import active_patterns, guardrails_from
@@ -21,7 +23,7 @@ from .personal_data import pseudonymizer_for
 class PlainModel:
     """The model of a finished run, to ask once more outside of it."""
 
-    planners: list[ReActPlanner]
+    planners: Sequence[ReActPlanner]
     guardrails: Guardrails
 
     async def ask(self, messages: list[Message], *, max_tokens: int) -> PlainReply:
@@ -39,7 +41,7 @@ class PlainModel:
 
 def keep_model(run: Run, runtime: AgentRuntime) -> None:
     """Keep what a run uses for one more reply; pseudonyms are valid in a run only."""
-    planners = [runtime.planner, *runtime.fallback_planners]
+    planners = runtime.planners
     if all(planner.pseudonymizer is None for planner in planners):
         run.loaded_model = PlainModel(planners, runtime.guardrails.without_model_checks())
 
@@ -51,7 +53,7 @@ def load_model(run: Run, loaded: PlainModel | None = None) -> PlainModel:
     """
     agent = run.agent
     if agent is None or not agent.enabled:
-        raise NoAgentAvailable("The agent of this run was disabled.")
+        raise NoAgentAvailable(_("The agent of this run was disabled."))
     if permissions.is_agent_forbidden(agent.pk, run.user_id):
         raise AgentForbidden
     if loaded is not None:

@@ -1,13 +1,20 @@
-"""Gives an agent's tools and planners their caches, as far as rows allow it for this run."""
+"""The caches of an agent's tools and models, as far as rows allow them for this run."""
 
-from typing import Any, cast
+from typing import cast
 
-from agents.caches import GROUPS, ReplyStore, ToolResultStore, group_name, tool_version
 from agents.db import database
-from agents.engine.loop import FunctionTool, effect
+from agents.engine.loop import Capability, FunctionTool, ReplyCache, ResultCache, effect
+from agents.engine.result_cache import ResultStore
 from agents.engine.tool import ToolRegistry
+from agents.metering.caches import (
+    GROUPS,
+    ReplyStore,
+    ToolResultStore,
+    group_name,
+    tool_version,
+)
 from agents.models import Agent, HiddenTopic, Run, ToolRegistration
-from agents.tools.mcp.isolation import Isolation
+from agents.tools.mcp.process.isolation import Isolation
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
@@ -18,25 +25,27 @@ from .personal_data import personal_data_policy
 NEVER_CACHED = (SearchTool, ReadDocumentTool)
 
 
-async def attach(run: Run | None, config: AgentConfig, tools: ToolRegistry) -> None:
-    """Attach caches: read-only tools find and save results, the others evict them."""
+async def result_cache(run: Run, config: AgentConfig, tools: ToolRegistry) -> list[Capability]:
+    """Return the cache of the tools' results: read-only tools find and save, others evict."""
     rows = {row.name: row for row in config.tool_rows}
     groups = GROUPS.get()
     cached = [row for row in rows.values() if row.result_cache]
     if not cached and not groups:
-        return
-    may_cache = bool(cached) and run is not None and await database.run(_may_cache, run)
+        return []
+    may_cache = bool(cached) and await database.run(_may_cache, run)
+    stores: dict[str, ResultStore] = {}
     for name in tools.list_tools():
         row = rows.get(name)
-        tool = cast(Any, tools.get(name))
+        tool = tools.get(name)
         if row is None or isinstance(tool, NEVER_CACHED):
             continue
         group = group_name(row)
         if effect(tool) != "read":
             if row.result_cache or group in groups:
-                tool.result_cache = ToolResultStore(is_read=False, tool=row.pk, group=group)
-        elif row.result_cache and may_cache and run is not None:
-            tool.result_cache = _store(run, row, group, tool)
+                stores[name] = ToolResultStore(is_read=False, tool=row.pk, group=group)
+        elif row.result_cache and may_cache and (store := _store(run, row, group, tool)):
+            stores[name] = store
+    return [ResultCache(stores)] if stores else []
 
 
 def _store(run: Run, row: ToolRegistration, group: str, tool: object) -> ToolResultStore | None:
@@ -70,11 +79,11 @@ def _may_cache(run: Run) -> bool:
     return not HiddenTopic.objects.filter(topic=run.topic).exists()
 
 
-async def attach_replies(run: Run, config: AgentConfig) -> None:
-    """Let an agent's planners use saved replies, if it allows that and nothing is repeated."""
+async def reply_cache(run: Run, config: AgentConfig) -> list[Capability]:
+    """Return the cache of replies, if the agent allows it and nothing is repeated."""
     agent = config.agent
     if not agent.reply_cache or not await database.run(_may_reuse_replies, run):
-        return
+        return []
     store = ReplyStore(
         agent=agent.pk,
         version=f"{agent.version}/{run.version}",
@@ -83,8 +92,7 @@ async def attach_replies(run: Run, config: AgentConfig) -> None:
         user_id=run.user_id,
         run_id=run.pk,
     )
-    for planner in config.planners:
-        planner.reply_cache = store
+    return [ReplyCache(store)]
 
 
 def _may_reuse_replies(run: Run) -> bool:

@@ -5,15 +5,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from agents.engine.privacy import Pseudonymizer
+from agents.engine.sentences import Sentence as _
 from agents.engine.tool import Tool
 from agents.knowledge.scope import Scope
 from agents.models import Agent, Run
-from agents.models.collections import PROJECT_TOPIC_PREFIX
+from agents.models.sharing.collections import PROJECT_TOPIC_PREFIX
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
-from ..reranking import NoReranker
-from ..search_library import ScopedLibrary, announcement, topic_collections
+from ..language_models.reranking import NoReranker
+from ..tools.search_library import ScopedLibrary, announcement, topic_collections
 from .personal_data import pseudonymizer_for
 from .relations import search_scope
 
@@ -22,7 +23,7 @@ from .relations import search_scope
 ANNOUNCED_SECONDS = 15.0
 MAX_ANNOUNCED = 2_000
 # Passages aren't pseudonymized for the model that re-ranks them.
-HIDES_PERSONAL_DATA = "This agent hides personal data from models."
+HIDES_PERSONAL_DATA = _("This agent hides personal data from models.")
 ANNOUNCED: dict[tuple[int | None, int], tuple[float, str]] = {}
 
 
@@ -36,10 +37,19 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
     if not has_search and not own_files:
         return list(tools), ""
     load_scope: Callable[[], Scope] = partial(search_scope, run, agent, _project_topics(run))
+    # What an administrator chose for the search tool, if anything.
+    chosen = frozenset[int]().union(
+        *(tool.collections for tool in tools if isinstance(tool, SearchTool))
+    )
     if not has_search:
         load_scope = partial(_own_files, run)
-    elif limit := _limit(tools):
-        load_scope = partial(_limited, load_scope, limit, own_files)
+    elif chosen:
+        everything = load_scope
+        allowed = chosen | own_files.collections
+
+        def load_scope() -> Scope:
+            return everything().limited_to(allowed)
+
     library = ScopedLibrary(load_scope)
     bound = list(tools)
     if not has_search:
@@ -55,17 +65,6 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
     if own_files or run.is_draft_run:
         return bound, announcement(load_scope())
     return bound, _announced(run, agent, load_scope)
-
-
-def _limit(tools: Sequence[Tool]) -> frozenset[int]:
-    """Return the collections that an administrator chose for the search tool, if any."""
-    collections = (tool.collections for tool in tools if isinstance(tool, SearchTool))
-    return frozenset().union(*collections)
-
-
-def _limited(load_scope: Callable[[], Scope], limit: frozenset[int], own_files: Scope) -> Scope:
-    """Return the part of a scope that was chosen, and the files of the chat and project."""
-    return load_scope().limited_to(limit | own_files.collections)
 
 
 def _announced(run: Run, agent: Agent, load_scope: Callable[[], Scope]) -> str:

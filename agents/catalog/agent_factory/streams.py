@@ -1,18 +1,19 @@
-"""The events of a run: new, resumed, replayed or dry."""
+"""The events of a run: new, resumed, replayed or with other tools."""
 
 from dataclasses import replace
 
 from agents.db import database
+from agents.db.installation import configured
 from agents.engine.events import Event, EventType
 from agents.engine.loop import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
-from agents.installation import configured
 from agents.models import AgentStep, Run, RunEvent
 
-from .. import attachment_store, file_context, reading_costs
+from ..attachments import attachment_store, file_context
+from ..attachments.reading_costs import ReadingCosts
 from .personal_data import apply_redaction
 from .plain_replies import keep_model
-from .runtime import RegistryLoader, build
+from .runtime import Change, RegistryLoader, build
 
 STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
 
@@ -20,11 +21,10 @@ STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
 async def start(run: Run) -> Events:
     """Return the events of a new run."""
     original = run.original
-    runtime = await build(original)
+    costs = [ReadingCosts(run)] if file_context.has_files(run) else []
+    runtime = await build(original, change=lambda capabilities: [*capabilities, *costs])
     keep_model(run, runtime)
     state = await _load_state(original, runtime)
-    if file_context.has_files(run):  # they have been read by now
-        runtime.notes += tuple(await database.run(reading_costs.charge, run))
     return apply_redaction(run, runtime.stream(original.query, state))
 
 
@@ -45,19 +45,13 @@ async def resume(run: Run) -> Events:
     return apply_redaction(run, events)
 
 
-async def dry_run(run: Run, registry: RegistryLoader) -> Events:
-    """Return the events of a run whose tools do nothing, so that no approval is needed."""
-    runtime = await build(run, registry, asks=False)
-    return runtime.stream(run.query, _build_state(run.history))
-
-
-async def stream_with(run: Run, registry: RegistryLoader, *, asks: bool) -> Events:
+async def stream_with(run: Run, registry: RegistryLoader, change: Change = list) -> Events:
     """Return the events of a new or interrupted run with other tools than the agent's.
 
-    Without `asks` nothing needs approval. Files aren't read.
+    Files aren't read.
     """
     original = run.original
-    runtime = await build(original, registry, asks=asks)
+    runtime = await build(original, registry, change)
     past_events = await database.run(own_events, run)
     state = _build_state(original.history)
     events = (
@@ -76,7 +70,11 @@ def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
     """Return the run's own events and those to replay first."""
     past_events = own_events(run)
     if run.is_continuation:
-        return past_events, _events_before_stop(run)
+        origin_events = RunEvent.objects.filter(run=run.origin_id).order_by("seq")
+        before_stop = [event for row in origin_events if not _is_stop_event(event := row.value)]
+        return past_events, [
+            replace(event, seq=number) for number, event in enumerate(before_stop, 1)
+        ]
     if run.origin_step is None:
         return past_events, []
     rerun_step = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
@@ -84,13 +82,6 @@ def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
         return past_events, []
     recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=rerun_step.first_seq)
     return past_events, [row.value for row in recorded.order_by("seq")]
-
-
-def _events_before_stop(run: Run) -> list[Event]:
-    """Return the origin's events without those of its stop."""
-    events = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
-    remaining = [event for event in events if not _is_stop_event(event)]
-    return [replace(event, seq=number) for number, event in enumerate(remaining, 1)]
 
 
 def _is_stop_event(event: Event) -> bool:

@@ -5,16 +5,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from agents.db import database
+from agents.db.installation import configured
 from agents.engine.events import EventType
-from agents.engine.tool import Tool
+from agents.engine.loop import Capability, ToolSelection
 from agents.engine.tool_selection import SelectionLimits, ToolSelector, ToolText
-from agents.installation import configured
 from agents.knowledge import embeddings
 from agents.models import Agent, AgentTool, Run, RunEvent
 
-from .. import tool_reliability
-from ..tool_factory import BUILT_IN_TOOLS
-from ..tool_vectors import closest
+from ..tools import tool_reliability
+from ..tools.tool_factory import BUILT_IN_TOOLS
+from ..tools.tool_vectors import closest
 from .config import AgentConfig
 from .relations import pinned_tools
 
@@ -22,28 +22,29 @@ MIN_TOOLS = 9  # as many are sent anyway, see ToolSelector.applies_to
 MEANING_SECONDS = 3.0  # then the tools are found by their words alone
 
 
-def selector(config: AgentConfig, run: Run | None, count: int) -> ToolSelector | None:
-    """Return the agent's policy; None if all tools are sent anyway."""
+def tool_selection(config: AgentConfig, run: Run, count: int) -> list[Capability]:
+    """Return the agent's selection of tools; nothing if all of them are sent anyway."""
     agent = config.agent
     is_chosen = agent.tool_selection == Agent.ToolSelection.AUTO
     if not is_chosen or agent.mode != Agent.Mode.REACT or count < MIN_TOOLS:
-        return None
-    is_first = run is not None and run.agent_id == agent.pk
-    return ToolSelector(
-        limits(),
-        pinned=config.pinned.union(BUILT_IN_TOOLS) | {tool.name for tool in _of_files(config)},
-        success=tool_reliability.success_rates if agent.learns else None,
-        rank_by_meaning=_rank_by_meaning if _may_embed(agent) else None,
-        previous=partial(database.run, previous_tools, run) if run and is_first else None,
-    )
-
-
-def _may_embed(agent: Agent) -> bool:
-    """Whether a question can be embedded: not at a provider if personal data is hidden."""
-    model = embeddings.configured_model()
-    is_here = model in {embeddings.LOCAL, embeddings.DEMO}
+        return []
+    is_first = run.agent_id == agent.pk
+    # No administrator gave it these: they read the chat's files.
+    registered = {row.name for row in config.tool_rows}
+    file_tools = {tool.name for tool in config.local_tools if tool.name not in registered}
+    # Where personal data is hidden, a question isn't embedded at a provider.
+    embedding_model = embeddings.configured_model()
+    is_here = embedding_model in {embeddings.LOCAL, embeddings.DEMO}
     is_hidden = agent.personal_data == Agent.PersonalData.HIDDEN
-    return model != embeddings.OFF and (is_here or not is_hidden)
+    may_embed = embedding_model != embeddings.OFF and (is_here or not is_hidden)
+    selector = ToolSelector(
+        limits(),
+        pinned=config.pinned.union(BUILT_IN_TOOLS, file_tools),
+        success=tool_reliability.success_rates if agent.learns else None,
+        rank_by_meaning=_rank_by_meaning if may_embed else None,
+        previous=partial(database.run, previous_tools, run) if is_first else None,
+    )
+    return [ToolSelection(selector)]
 
 
 def limits() -> SelectionLimits:
@@ -56,12 +57,6 @@ def limits() -> SelectionLimits:
 def pinned_names(links: Iterable[AgentTool]) -> frozenset[str]:
     """Return the tools that are always sent: by the agent's choice, and built-in ones."""
     return pinned_tools(links).union(BUILT_IN_TOOLS)
-
-
-def _of_files(config: AgentConfig) -> list[Tool]:
-    """Return the tools that no administrator gave the agent: they read the chat's files."""
-    registered = {row.name for row in config.tool_rows}
-    return [tool for tool in config.local_tools if tool.name not in registered]
 
 
 def previous_tools(run: Run) -> Collection[str]:

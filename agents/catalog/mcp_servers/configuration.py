@@ -7,11 +7,10 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.utils.translation import gettext as _
 
-from agents.installation import configured
+from agents.db.installation import configured
 from agents.models import McpServer
 from agents.models.types import AnyUser
-from agents.tools.mcp import sandbox as mcp_sandbox
-from agents.tools.mcp.config import (
+from agents.tools.mcp.configuration.config import (
     ChildLimits,
     ConfigProblem,
     Sandbox,
@@ -20,7 +19,8 @@ from agents.tools.mcp.config import (
     find_problems,
     read_folders,
 )
-from agents.tools.mcp.launch import refusals
+from agents.tools.mcp.process import sandbox as mcp_sandbox
+from agents.tools.mcp.process.launch import refusals
 
 STDIO_PERMISSION = "agents.use_stdio_servers"
 
@@ -55,10 +55,9 @@ def sandbox_policy() -> Sandbox:
 
 def child_limits(server: McpServer) -> ChildLimits:
     """Return what a program may use: its own limits, or the installation's."""
-    memory, cpu = configured.PROGRAM_MEMORY.value, configured.PROGRAM_CPU.value
     return ChildLimits(
-        memory_mb=server.memory_mb or memory,
-        cpu_seconds=server.cpu_seconds or cpu,
+        memory_mb=server.memory_mb or configured.PROGRAM_MEMORY.value,
+        cpu_seconds=server.cpu_seconds or configured.PROGRAM_CPU.value,
         file_mb=configured.PROGRAM_FILE.value,
         processes=configured.PROGRAM_PROCESSES.value,
     )
@@ -84,7 +83,7 @@ def validate(config: ServerConfig, user: AnyUser) -> list[ConfigProblem]:
 
 
 def _problem(field: str, sentence: str) -> ConfigProblem:
-    return ConfigProblem(field=field, beside=sentence, whole=sentence)
+    return ConfigProblem(field=field, sentence=sentence, full_sentence=sentence)
 
 
 def permitted_config(server: McpServer, user: AnyUser) -> ServerConfig:

@@ -17,10 +17,10 @@ from agents.models import McpServer
 from agents.models.secret import UnreadableSecret
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.mcp.connection_lifecycle import ConnectionLifecycle
-from agents.tools.mcp.health import Health
-from agents.tools.mcp.isolation import Isolation
-from agents.tools.mcp.pool import ConnectionPool, IsolatedServer
+from agents.tools.mcp.connection.connection_lifecycle import ConnectionLifecycle
+from agents.tools.mcp.connection.health import Health
+from agents.tools.mcp.connection.pool import ConnectionPool, IsolatedServer
+from agents.tools.mcp.process.isolation import Isolation
 from agents.tools.mcp.tool import ToolServer
 
 from .configuration import server_config
@@ -94,7 +94,8 @@ class _LoopConnections:
         return connection
 
     def _on_change(self, connection: ConnectionLifecycle) -> None:
-        name, health = connection.config.name, connection.health
+        name = connection.config.name
+        health = connection.health
         best = self.connections.state(name)
         # An instance that starts or stops says nothing about a server that works for others.
         is_news = health.state in {"ready", "failed"}
@@ -108,16 +109,13 @@ class _LoopConnections:
         while self._news or not self._is_over:
             await self._wake.wait()
             self._wake.clear()
-            await self._flush()
-
-    async def _flush(self) -> None:
-        while self._news:
-            name, health = self._news.popitem()
-            try:
-                await database.run(save_health, name, health)
-            except DatabaseError:
-                # The next change is saved again; runs don't wait for this.
-                logger.exception("Can't save the state of the MCP server %s.", name)
+            while self._news:
+                name, health = self._news.popitem()
+                try:
+                    await database.run(save_health, name, health)
+                except DatabaseError:
+                    # The next change is saved again; runs don't wait for this.
+                    logger.exception("Can't save the state of the MCP server %s.", name)
 
     async def close(self) -> None:
         await self.connections.close()

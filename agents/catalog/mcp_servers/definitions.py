@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from agents.models import McpServer, ToolRegistration
+from agents.tools.mcp.connection.health import Health
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
-from agents.tools.mcp.health import Health
 
 logger = logging.getLogger(__name__)
 
@@ -33,57 +33,45 @@ def accepted_definition(row: ToolRegistration) -> ToolDefinition:
 
 
 def sync_tools(server: McpServer, health: Health) -> SyncResult:
+    """Save the server's current tools, and return what has changed."""
     rows = server.tools.exclude(definition=None)
     rows_by_name = {accepted_definition(row).name: row for row in rows}
     definitions = {definition.name: definition for definition in health.tools}
+    added: list[str] = []
+    changed: list[str] = []
+    for definition in definitions.values():
+        row = rows_by_name.pop(definition.name, None)
+        if row is None:
+            # A new tool is accepted; agents only get it from an administrator.
+            name = tool_name(server.name, definition.name)
+            if ToolRegistration.objects.filter(name=name).exists():
+                sentence = "A tool of the MCP server %s has the name of another tool."
+                logger.warning(sentence, server.name)
+                continue
+            server.tools.create(
+                name=name,
+                source=ToolRegistration.Source.MCP,
+                definition=definition.as_dict(),
+                timeout=server.timeout,
+            )
+            added.append(definition.name)
+            continue
+        # One that differs from its accepted definition is withheld until it is equal again.
+        is_same = digest(accepted_definition(row)) == digest(definition)
+        pending = None if is_same else definition.as_dict()
+        if row.pending != pending or row.is_gone:
+            row.pending = pending
+            row.is_gone = False
+            row.save(update_fields=["pending", "is_gone"])
+        if not is_same:
+            changed.append(definition.name)
+    for row in rows_by_name.values():
+        if not row.is_gone:
+            row.is_gone = True
+            row.save(update_fields=["is_gone"])
     return SyncResult(
-        health=health,
-        added=tuple(
-            n
-            for n in definitions
-            if n not in rows_by_name and _add_tool(server, definitions[n])
-        ),
-        changed=tuple(
-            n
-            for n in definitions
-            if n in rows_by_name and _update_tool(rows_by_name[n], definitions[n])
-        ),
-        gone=tuple(
-            n for n in rows_by_name if n not in definitions and _mark_gone(rows_by_name[n])
-        ),
+        health=health, added=tuple(added), changed=tuple(changed), gone=tuple(rows_by_name)
     )
-
-
-def _add_tool(server: McpServer, definition: ToolDefinition) -> bool:
-    """Accept a new tool; agents only get it from an administrator."""
-    name = tool_name(server.name, definition.name)
-    if ToolRegistration.objects.filter(name=name).exists():
-        logger.warning("A tool of the MCP server %s has the name of another tool.", server.name)
-        return False
-    server.tools.create(
-        name=name,
-        source=ToolRegistration.Source.MCP,
-        definition=definition.as_dict(),
-        timeout=server.timeout,
-    )
-    return True
-
-
-def _update_tool(row: ToolRegistration, definition: ToolDefinition) -> bool:
-    """Withhold a tool that differs from its accepted definition; release it if equal again."""
-    is_same = digest(accepted_definition(row)) == digest(definition)
-    pending = None if is_same else definition.as_dict()
-    if (row.pending, row.is_gone) != (pending, False):
-        row.pending, row.is_gone = pending, False
-        row.save(update_fields=["pending", "is_gone"])
-    return not is_same
-
-
-def _mark_gone(row: ToolRegistration) -> bool:
-    if not row.is_gone:
-        row.is_gone = True
-        row.save(update_fields=["is_gone"])
-    return True
 
 
 def pending_changes(row: ToolRegistration) -> list[tuple[str, str, str]]:

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.models import McpServer
-from agents.tools.mcp import server_folder
-from agents.tools.mcp.server_folder import FolderSize
+from agents.tools.mcp.process import server_folder
+from agents.tools.mcp.process.server_folder import FolderSize
 
 from .configuration import home_folder
 from .connections import disconnect, in_all_loops, wait_for_all

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.models import McpServer, ServerSample
-from agents.tools.mcp.health import Health
+from agents.tools.mcp.connection.health import Health
 
 from .definitions import SyncResult, sync_tools
 
@@ -35,14 +35,14 @@ def _record_sample(server: McpServer) -> None:
     """Record a sample for the chart; connecting or unused servers have none."""
     if server.state not in {server.State.READY, server.State.FAILED}:
         return
-    now, is_up = timezone.now(), server.state == server.State.READY
+    time = timezone.now()
+    is_up = server.state == server.State.READY
     samples = ServerSample.objects.filter(server=server)
     last = samples.order_by("-at").first()
-    if last and last.is_up == is_up and now - last.at < SAMPLE_INTERVAL:
+    if last and last.is_up == is_up and time - last.at < SAMPLE_INTERVAL:
         return
-    samples.create(
-        server=server, at=now, is_up=is_up, latency_ms=server.latency_ms if is_up else None
-    )
-    samples.filter(at__lt=now - SAMPLE_RETENTION).delete()
+    latency_ms = server.latency_ms if is_up else None
+    samples.create(server=server, at=time, is_up=is_up, latency_ms=latency_ms)
+    samples.filter(at__lt=time - SAMPLE_RETENTION).delete()
     if one_too_many := samples.order_by("-at")[MAX_SAMPLES : MAX_SAMPLES + 1].first():
         samples.filter(at__lte=one_too_many.at).delete()

@@ -5,10 +5,10 @@ import logging
 from agents.db import database
 from agents.models import McpServer
 from agents.models.types import AnyUser
-from agents.tools.mcp.config import ServerConfig
-from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.configuration.config import ServerConfig
+from agents.tools.mcp.connection.connection import Connection
+from agents.tools.mcp.connection.health import Health
 from agents.tools.mcp.errors import ServerUnavailable
-from agents.tools.mcp.health import Health
 
 from .configuration import permitted_config, require_valid
 from .connections import egress

@@ -9,9 +9,9 @@ from agents.db import database
 from agents.engine.tool import Effect, Tool
 from agents.models import McpServer, ToolRegistration
 from agents.models.types import AnyUser
-from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.connection.connection import Connection
 from agents.tools.mcp.errors import changed_message, gone_message
-from agents.tools.mcp.isolation import person_scope, scoped_config
+from agents.tools.mcp.process.isolation import person_scope, scoped_config
 from agents.tools.mcp.tool import McpTool, ToolServer
 
 from .configuration import permitted_config

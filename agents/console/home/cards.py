@@ -1,7 +1,7 @@
 """The cards with a short list: waiting approvals, guardrail hits, unhealthy parts, changes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,18 +19,25 @@ from agents.models import (
     McpServer,
     ServerProcess,
 )
-from agents.models.runs import RunQuerySet
+from agents.models.runs.runs import RunQuerySet
 
-from .. import health_checks
-from ..health_checks import HealthCheck
+from ..system import health_checks
+from ..system.health_checks import HealthCheck
 
 MAX_LINES = 3
 MAX_WAITING = 1_000
 MAX_CHANGES = 5
 CHANGE_ACTIONS = (
-    *(audit.ADDED, audit.CHANGED, audit.DELETED, audit.RESTORED, audit.DELETED_FOR_GOOD),
+    audit.ADDED,
+    audit.CHANGED,
+    audit.DELETED,
+    audit.RESTORED,
+    audit.DELETED_FOR_GOOD,
     audit.CONFIG_IMPORTED,
-    *(audit.WORKFLOW_SAVED, audit.RIGHTS_CHANGED, audit.PERSON_ADDED, audit.PERSON_DELETED),
+    audit.WORKFLOW_SAVED,
+    audit.RIGHTS_CHANGED,
+    audit.PERSON_ADDED,
+    audit.PERSON_DELETED,
 )
 Action = GuardrailPattern.Action
 TONES: dict[str, str] = {
@@ -114,41 +121,34 @@ def guardrail_hits(runs: RunQuerySet, since: datetime) -> GuardrailHits:
 class Health:
     """The parts that matter every day; the health page has all of them."""
 
-    parts: list[HealthCheck]
+    checks: list[HealthCheck]
 
     @property
     def unhealthy(self) -> int:
-        return sum(not part.is_good for part in self.parts)
+        return sum(not check.is_good for check in self.checks)
 
 
 def load_health(servers: Sequence[McpServer]) -> Health:
+    """Check the parts; `servers` were read already."""
     processes = list(ServerProcess.objects.with_silence())
-    found = [*_health_checks(processes, servers)]
-    return Health(parts=sorted(found, key=lambda part: part.is_good))
-
-
-def _health_checks(
-    processes: Sequence[ServerProcess], servers: Sequence[McpServer]
-) -> Iterator[HealthCheck]:
-    yield health_checks.check_models()
-    yield _check_servers(servers)
-    yield health_checks.check_circuits()
-    yield health_checks.check_processes(processes)
-    yield from health_checks.check_queue(processes)
-    yield health_checks.check_event_writer(processes)
-    yield health_checks.check_event_loops(processes)
-    yield health_checks.check_disk()
-    yield health_checks.check_data_folder()
-
-
-def _check_servers(servers: Sequence[McpServer]) -> HealthCheck:
-    """Check the servers that were read already."""
-    what, page = _("MCP servers"), reverse("admin:agents_mcpserver_changelist")
-    if names := [server.name for server in servers if server.state == McpServer.State.FAILED]:
-        now = _("Failing: %(names)s.") % {"names": ", ".join(names)}
-        return HealthCheck(what=what, now=now, advice=_("Test their connections."), page=page)
-    now = _("All healthy.") if servers else _("None configured.")
-    return HealthCheck(what=what, now=now, page=page)
+    failing = [server.name for server in servers if server.state == McpServer.State.FAILED]
+    checks = [
+        health_checks.check_models(),
+        health_checks.check_connections(
+            _("MCP servers"),
+            reverse("admin:agents_mcpserver_changelist"),
+            failing,
+            are_configured=bool(servers),
+        ),
+        health_checks.check_circuits(),
+        health_checks.check_processes(processes),
+        *health_checks.check_queue(processes),
+        health_checks.check_event_writer(processes),
+        health_checks.check_event_loops(processes),
+        health_checks.check_disk(),
+        health_checks.check_data_folder(),
+    ]
+    return Health(checks=sorted(checks, key=lambda check: check.is_good))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

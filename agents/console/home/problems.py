@@ -13,14 +13,13 @@ from django.utils.translation import ngettext
 
 from agents.access.masking import mask_text
 from agents.catalog.agent_factory import CIRCUITS
+from agents.db.sentences import translate
 from agents.engine.loop import StopReason
 from agents.engine.text import shorten
+from agents.metering.figures.selection import Selection, Viewer, runs_url, term
+from agents.metering.figures.windows import Window
 from agents.models import Document, McpServer, Run
-from agents.models.runs import RunQuerySet
-from agents.runs.engine_messages import translate
-
-from .figures import Period
-from .links import runs_url, term
+from agents.models.runs.runs import RunQuerySet
 
 MAX_PROBLEMS = 6
 MAX_RUNS = 300
@@ -57,17 +56,25 @@ def use_groups(load: GroupLoader) -> None:
 
 
 def recent_problems(
-    user: User, runs: RunQuerySet | None, servers: Sequence[McpServer], period: Period
+    user: User, runs: RunQuerySet | None, servers: Sequence[McpServer], window: Window
 ) -> list[Problem]:
     """Return the latest problems that this user can do something about."""
-    recent = [
-        *(_server_problems(servers) if user.has_perm("agents.view_mcpserver") else ()),
-        *(_circuit_problems() if user.has_perm("agents.change_agent") else ()),
-        *(_grouped_problems(user, runs, period) if runs is not None else ()),
-        *(_document_problems(period) if user.has_perm("agents.view_document") else ()),
-    ]
-    now = timezone.now()
-    recent.sort(key=lambda problem: problem.at or now, reverse=True)
+    recent: list[Problem] = []
+    if user.has_perm("agents.view_mcpserver"):
+        recent += _server_problems(servers)
+    if user.has_perm("agents.change_agent"):
+        recent += _circuit_problems()
+    if runs is not None:
+        groups = _load_groups(user, window.start) if _load_groups else None
+        if groups is not None:
+            recent += groups
+            # Running out of budget isn't a problem of an agent.
+            runs = runs.filter(stopped_reason=StopReason.BUDGET)
+        recent += _run_problems(user, runs, window)
+    if user.has_perm("agents.view_document"):
+        recent += _document_problems(window)
+    current_time = timezone.now()
+    recent.sort(key=lambda problem: problem.at or current_time, reverse=True)
     return recent[:MAX_PROBLEMS]
 
 
@@ -100,22 +107,12 @@ def _circuit_problems() -> Iterator[Problem]:
             )
 
 
-def _grouped_problems(user: User, runs: RunQuerySet, period: Period) -> Iterator[Problem]:
-    """Yield the groups, and runs that ran out of budget, which isn't a problem of an agent."""
-    groups = _load_groups(user, period.start(timezone.now())) if _load_groups else None
-    if groups is None:
-        yield from _run_problems(user, runs, period)
-        return
-    yield from groups
-    yield from _run_problems(user, runs.filter(stopped_reason=StopReason.BUDGET), period)
-
-
-def _run_problems(user: User, runs: RunQuerySet, period: Period) -> Iterator[Problem]:
+def _run_problems(user: User, runs: RunQuerySet, window: Window) -> Iterator[Problem]:
     """Yield runs that failed, were blocked or hit a limit: those of a kind together."""
     columns = ("pk", "agent", "agent_name", "status", "stopped_reason", "detail", "ended_at")
     failed_runs = runs.filter(
         status__in=[Status.FAILED, Status.BLOCKED, Status.STOPPED],
-        ended_at__gte=period.start(timezone.now()),
+        ended_at__gte=window.start,
     )
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in (
@@ -130,33 +127,29 @@ def _run_problems(user: User, runs: RunQuerySet, period: Period) -> Iterator[Pro
         )
         groups.setdefault(key, []).append(run)
     for group in islice(groups.values(), MAX_PROBLEMS):
-        yield _run_problem(user, group, period)
-
-
-def _run_problem(user: User, runs: list[Run], period: Period) -> Problem:
-    run = runs[0]
-    count = len(runs)
-    params = {"agent": run.agent_name, "count": count}
-    status = term("status", run.status)
-    url = runs_url(period, status, term("agent", run.agent_name))
-    action = ngettext("View run", "View %(count)d runs", count) % params
-    if count == 1:
-        url = reverse("trace:run", args=[run.pk])
-    tone, icon = ("red", "failed") if run.status == Status.FAILED else ("amber", "blocked")
-    if run.stopped_reason in LIMITS:
-        icon = "cost" if run.stopped_reason == StopReason.BUDGET else "timer"
-        if run.agent_id and user.has_perm("agents.change_agent"):
-            action = _("Edit limits")
-            url = reverse("admin:agents_agent_change", args=[run.agent_id])
-    return Problem(
-        title=_run_title(run, count) % params,
-        sentence=shorten(mask_text(translate(run.detail)), MAX_CHARS),
-        at=run.ended_at,
-        icon=icon,
-        tone=tone,
-        action=action,
-        url=url,
-    )
+        run = group[0]
+        count = len(group)
+        params = {"agent": run.agent_name, "count": count}
+        selection = Selection(agent=run.agent_name)
+        url = runs_url(Viewer(user), window, selection, term("status", run.status))
+        action = ngettext("View run", "View %(count)d runs", count) % params
+        if count == 1:
+            url = reverse("trace:run", args=[run.pk])
+        icon = "failed" if run.status == Status.FAILED else "blocked"
+        if run.stopped_reason in LIMITS:
+            icon = "cost" if run.stopped_reason == StopReason.BUDGET else "timer"
+            if run.agent_id and user.has_perm("agents.change_agent"):
+                action = _("Edit limits")
+                url = reverse("admin:agents_agent_change", args=[run.agent_id])
+        yield Problem(
+            title=_run_title(run, count) % params,
+            sentence=shorten(mask_text(translate(run.detail)), MAX_CHARS),
+            at=run.ended_at,
+            icon=icon,
+            tone="red" if run.status == Status.FAILED else "amber",
+            action=action,
+            url=url,
+        )
 
 
 def _run_title(run: Run, count: int) -> str:
@@ -179,13 +172,13 @@ def _run_title(run: Run, count: int) -> str:
     )
 
 
-def _document_problems(period: Period) -> Iterator[Problem]:
+def _document_problems(window: Window) -> Iterator[Problem]:
     failed = Document.objects.filter(
         status=Document.Status.FAILED,
         collection__owner=None,
         collection__topic="",
         collection__deleted_at=None,
-        added_at__gte=period.start(timezone.now()),
+        added_at__gte=window.start,
     )
     for document in failed.order_by("-added_at")[:MAX_DOCUMENTS]:
         yield Problem(

@@ -1,6 +1,5 @@
 """The checklist of a new installation: each step is done when the rows say so."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.catalog import model_setups
+from agents.catalog.language_models import model_setups
+from agents.db.sentences import translate
 from agents.models import Agent, AgentVersion, Document, LanguageModel
-from agents.runs.engine_messages import translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +48,20 @@ def build_checklist(user: User) -> SetupChecklist | None:
     """Return what is done and what is next; None for a user who can do none of it."""
     is_hidden = not getattr(getattr(user, "profile", None), "has_setup_guide", True)
     counts = _counts(user)
-    steps = [step for step in _steps(counts) if user.has_perm(step.permission)]
+    steps = [
+        _model_step(counts),
+        _agent_step(counts),
+        _document_step(counts),
+        _people_step(counts),
+    ]
+    steps = [step for step in steps if user.has_perm(step.permission)]
     return SetupChecklist(steps=steps, is_hidden=is_hidden) if steps else None
 
 
 def _counts(user: User) -> dict[str, Any]:
     """Return all counts in one query."""
     documents = Document.objects.filter(collection__topic="", collection__deleted_at=None)
-    wanted: dict[str, QuerySet[Any]] = {
+    rows_by_name: dict[str, QuerySet[Any]] = {
         "models": LanguageModel.objects.filter(enabled=True),
         "agents": Agent.objects.filter(enabled=True),
         "authored": AgentVersion.objects.filter(author__isnull=False),
@@ -66,22 +71,14 @@ def _counts(user: User) -> dict[str, Any]:
         "added": documents.filter(Q(owner__isnull=False) | ~Q(url="")),
         "people": User.objects.filter(is_active=True),
     }
-    columns = [Subquery(_count(rows), IntegerField()) for rows in wanted.values()]
-    [found] = User.objects.filter(pk=user.pk).values_list(*columns)
-    return {name: count or 0 for name, count in zip(wanted, found, strict=True)}
-
-
-def _count(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the number of rows as a subquery; none instead of 0."""
-    whole = rows.order_by().annotate(whole=Value(1)).values("whole")
-    return whole.annotate(number=Count("pk")).values("number")
-
-
-def _steps(counts: dict[str, Any]) -> Iterator[SetupStep]:
-    yield _model_step(counts)
-    yield _agent_step(counts)
-    yield _document_step(counts)
-    yield _people_step(counts)
+    columns = []
+    for rows in rows_by_name.values():
+        # Grouped by a constant; the subquery is null instead of 0.
+        grouped = rows.order_by().annotate(constant=Value(1)).values("constant")
+        number = grouped.annotate(number=Count("pk")).values("number")
+        columns.append(Subquery(number, IntegerField()))
+    [counts] = User.objects.filter(pk=user.pk).values_list(*columns)
+    return {name: count or 0 for name, count in zip(rows_by_name, counts, strict=True)}
 
 
 def _model_step(counts: dict[str, Any]) -> SetupStep:
@@ -104,7 +101,8 @@ def _model_step(counts: dict[str, Any]) -> SetupStep:
 
 
 def _agent_step(counts: dict[str, Any]) -> SetupStep:
-    count, is_done = counts["agents"], bool(counts["authored"])
+    count = counts["agents"]
+    is_done = bool(counts["authored"])
     live = ngettext("%(count)d is live.", "%(count)d are live.", count) % {"count": count}
     return SetupStep(
         title=_("Create an agent"),

@@ -11,9 +11,9 @@ MAX_INLINE_CHARS = 4_000
 
 
 async def run_in_thread_if_large(
-    size: int, work: Callable[P, Result], *given: P.args, **named: P.kwargs
+    size: int, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
 ) -> Result:
     """Run the work in a thread, or inline if it is too small to be worth the switch."""
     if size <= MAX_INLINE_CHARS:
-        return work(*given, **named)
-    return await asyncio.to_thread(work, *given, **named)
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import BadExpression
+from ..sentences import Sentence as _
 from .functions import FUNCTIONS, OPERATORS, EvaluationBudget, is_list, to_text
 from .nodes import ExpressionNode, paths
 from .parser import MAX_DEPTH, STEPS, ExpressionParser
@@ -66,7 +67,10 @@ def parse(text: str) -> Expression:
     """Parse an expression; raise BadExpression with the position of the error."""
     if len(text) > MAX_EXPRESSION_CHARS:
         raise BadExpression(
-            f"Expressions can be up to {MAX_EXPRESSION_CHARS:,} characters long."
+            _(
+                "Expressions can be up to %(limit)s characters long.",
+                limit=f"{MAX_EXPRESSION_CHARS:,}",
+            )
         )
     parser = ExpressionParser(text)
     tree = parser.expression()
@@ -85,15 +89,14 @@ def interpolate(value: Any, names: Mapping[str, Any]) -> Any:
 
 def references(value: Any) -> frozenset[str]:
     """Return the steps the templates in this value refer to; raise BadExpression."""
-    found: set[str] = set()
-    for expression in embedded_expressions(value):
-        found |= expression.steps
-    return frozenset(found)
+    return frozenset[str]().union(
+        *(expression.steps for expression in embedded_expressions(value))
+    )
 
 
 def embedded_expressions(value: Any) -> Iterator[Expression]:
     """Yield every expression in the strings of this value; raise BadExpression."""
-    for _, text in iter_strings(value):
+    for _path, text in iter_strings(value):
         yield from (piece for piece in parse_template(text) if isinstance(piece, Expression))
 
 
@@ -114,35 +117,28 @@ def _interpolate(
     value: Any, names: Mapping[str, Any], budget: EvaluationBudget, level: int
 ) -> Any:
     if level > MAX_DEPTH:
-        raise BadExpression(f"Arguments can be nested up to {MAX_DEPTH} levels deep.")
-    if isinstance(value, str):
-        return _interpolate_text(value, names, budget)
+        raise BadExpression(
+            _("Arguments can be nested up to %(limit)s levels deep.", limit=MAX_DEPTH)
+        )
     if isinstance(value, Mapping):
         return {
             key: _interpolate(item, names, budget, level + 1) for key, item in value.items()
         }
-    return (
-        [_interpolate(item, names, budget, level + 1) for item in value]
-        if is_list(value)
-        else value
-    )
-
-
-def _interpolate_text(template: str, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
-    pieces = parse_template(template)
+    if is_list(value):
+        return [_interpolate(item, names, budget, level + 1) for item in value]
+    if not isinstance(value, str):
+        return value
+    pieces = parse_template(value)
     if len(pieces) == 1 and isinstance(pieces[0], Expression):
         return budget.take(pieces[0].tree.value(names, budget))
     texts = []
     for piece in pieces:
-        is_text = isinstance(piece, str)
-        texts.append(
-            budget.take(piece if is_text else _text_or_empty(piece.tree.value(names, budget)))
-        )
+        text = piece
+        if isinstance(piece, Expression):
+            result = piece.tree.value(names, budget)
+            text = "" if result is None else to_text(result)
+        texts.append(budget.take(text))
     return "".join(texts)
-
-
-def _text_or_empty(value: Any) -> str:
-    return "" if value is None else to_text(value)
 
 
 def parse_template(template: str) -> tuple[Any, ...]:
@@ -164,17 +160,11 @@ def _parse_template(template: str) -> tuple[Any, ...]:
         position = opening.end()
         if opening[0] == "$${":
             pieces.append("${")
-        else:
-            expression, position = _parse_embedded(template, position)
-            pieces.append(expression)
+            continue
+        parser = ExpressionParser(template, position, position + MAX_EXPRESSION_CHARS)
+        tree = parser.expression()
+        pieces.append(Expression(template[position : parser.position].strip(), tree))
+        parser.expect("}")
+        position = parser.position
     pieces.append(template[position:])
     return tuple(piece for piece in pieces if piece != "")
-
-
-def _parse_embedded(template: str, start: int) -> tuple[Expression, int]:
-    """Parse the expression that starts here; return it and the position after its bracket."""
-    parser = ExpressionParser(template, start, start + MAX_EXPRESSION_CHARS)
-    tree = parser.expression()
-    end = parser.at
-    parser.expect("}")
-    return Expression(template[start:end].strip(), tree), parser.at

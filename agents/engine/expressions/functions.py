@@ -6,17 +6,19 @@ are limited, so no expression can fill the memory or block the server.
 
 import json
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadExpression
+from ..sentences import Sentence as _
 
 MAX_RESULT_CHARS = 2_000_000
 MAX_SCANNED_ITEMS = 300_000
 MAX_NUMBER = 10**18
 MAX_DECIMALS = 15
-NUMBER_TOO_LARGE = "This number is too large."
+NUMBER_TOO_LARGE = _("This number is too large.")
 
 
 @dataclass(slots=True)
@@ -34,9 +36,15 @@ class EvaluationBudget:
             self.chars_left -= len(item) + 2 if isinstance(item, str) else 4
             if self.chars_left < 0:
                 raise BadExpression(
-                    f"The result is longer than {MAX_RESULT_CHARS:,} characters."
+                    _(
+                        "The result is longer than %(limit)s characters.",
+                        limit=f"{MAX_RESULT_CHARS:,}",
+                    )
                 )
-            waiting += _children(item)
+            if isinstance(item, Mapping):
+                waiting += [*item.keys(), *item.values()]
+            elif is_list(item):
+                waiting += item
         return value
 
     def count_items(self, *values: Any) -> None:
@@ -44,7 +52,10 @@ class EvaluationBudget:
         self.items_left -= sum(len(value) for value in values if is_list(value))
         if self.items_left < 0:
             raise BadExpression(
-                f"The expression processes more than {MAX_SCANNED_ITEMS:,} items."
+                _(
+                    "The expression processes more than %(limit)s items.",
+                    limit=f"{MAX_SCANNED_ITEMS:,}",
+                )
             )
 
 
@@ -54,8 +65,11 @@ def get_item(of: Any, key: Any) -> Any:
         return of.get(key) if isinstance(key, str) else None
     if not is_list(of):
         return None
-    index = _to_index(key)
-    return of[index] if index is not None and -len(of) <= index < len(of) else None
+    if isinstance(key, str):
+        is_index = key.isascii() and key.isdigit() and len(key) < 10
+    else:
+        is_index = is_number(key) and math.isfinite(key) and key == int(key)
+    return of[int(key)] if is_index and -len(of) <= int(key) < len(of) else None
 
 
 def to_text(value: Any) -> str:
@@ -65,7 +79,7 @@ def to_text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except RecursionError:
-        raise BadExpression("This is nested too deeply to convert to text.") from None
+        raise BadExpression(_("This is nested too deeply to convert to text.")) from None
 
 
 def is_list(value: Any) -> bool:
@@ -82,20 +96,26 @@ def is_equal(left: Any, right: Any) -> bool:
     try:
         return bool(left == right)
     except RecursionError:
-        raise BadExpression("These values are nested too deeply to compare.") from None
+        raise BadExpression(_("These values are nested too deeply to compare.")) from None
 
 
-def is_member(item: Any, whole: Any) -> bool:
+def is_member(item: Any, container: Any) -> bool:
     """Whether a list, text or mapping contains the item; null contains nothing."""
-    if whole is None:
+    if container is None:
         return False
-    if isinstance(whole, str) and isinstance(item, str):
-        return item in whole
-    if isinstance(whole, Mapping):
-        return isinstance(item, str) and item in whole
-    if is_list(whole):
-        return any(is_equal(item, one) for one in whole)
-    raise BadExpression(f"Can't search for {type_name(item)} in {type_name(whole)}.")
+    if isinstance(container, str) and isinstance(item, str):
+        return item in container
+    if isinstance(container, Mapping):
+        return isinstance(item, str) and item in container
+    if is_list(container):
+        return any(is_equal(item, member) for member in container)
+    raise BadExpression(
+        _(
+            "Can't search for %(item)s in %(whole)s.",
+            item=type_name(item),
+            whole=type_name(container),
+        )
+    )
 
 
 def add(left: Any, right: Any) -> Any:
@@ -116,37 +136,29 @@ def type_name(value: Any) -> str:
 
 TYPE_NAMES: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (lambda value: value is None, "null"),
-    (lambda value: isinstance(value, bool), "true or false"),
-    (is_number, "a number"),
+    (lambda value: isinstance(value, bool), _("true or false")),
+    (is_number, _("a number")),
     (lambda value: isinstance(value, str), "text"),
-    (lambda value: isinstance(value, Mapping), "a mapping"),
-    (is_list, "a list"),
+    (lambda value: isinstance(value, Mapping), _("a mapping")),
+    (is_list, _("a list")),
 )
-
-
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        return [*value.keys(), *value.values()]
-    return list(value) if is_list(value) else []
-
-
-def _to_index(key: Any) -> int | None:
-    if isinstance(key, str):
-        return int(key) if key.isascii() and key.isdigit() and len(key) < 10 else None
-    is_whole = is_number(key) and math.isfinite(key) and key == int(key)
-    return int(key) if is_whole else None
 
 
 def _arithmetic(sign: str, work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def compute(left: Any, right: Any) -> Any:
         if not (is_number(left) and is_number(right)):
             raise BadExpression(
-                f"Can't apply {sign} to {type_name(left)} and {type_name(right)}."
+                _(
+                    "Can't apply %(sign)s to %(left)s and %(right)s.",
+                    sign=sign,
+                    left=type_name(left),
+                    right=type_name(right),
+                )
             )
         try:
             return _check_finite(work(left, right))
         except ZeroDivisionError:
-            raise BadExpression("Division by zero.") from None
+            raise BadExpression(_("Division by zero.")) from None
         except OverflowError:
             raise BadExpression(NUMBER_TOO_LARGE) from None
 
@@ -166,28 +178,33 @@ def _comparison(sign: str, work: Callable[[Any, Any], bool]) -> Callable[[Any, A
         if is_text or (is_number(left) and is_number(right)):
             return work(left, right)
         raise BadExpression(
-            f"Can't compare {type_name(left)} with {type_name(right)} using {sign}."
+            _(
+                "Can't compare %(left)s with %(right)s using %(sign)s.",
+                left=type_name(left),
+                right=type_name(right),
+                sign=sign,
+            )
         )
 
     return compare
 
 
-_sum = _arithmetic("+", lambda left, right: left + right)
+_sum = _arithmetic("+", operator.add)
 
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": is_equal,
     "!=": lambda left, right: not is_equal(left, right),
-    "<": _comparison("<", lambda left, right: left < right),
-    "<=": _comparison("<=", lambda left, right: left <= right),
-    ">": _comparison(">", lambda left, right: left > right),
-    ">=": _comparison(">=", lambda left, right: left >= right),
+    "<": _comparison("<", operator.lt),
+    "<=": _comparison("<=", operator.le),
+    ">": _comparison(">", operator.gt),
+    ">=": _comparison(">=", operator.ge),
     "in": is_member,
-    "not in": lambda left, right: not is_member(left, right),
+    "not in": lambda item, container: not is_member(item, container),
     "+": add,
-    "-": _arithmetic("-", lambda left, right: left - right),
-    "*": _arithmetic("*", lambda left, right: left * right),
-    "/": _arithmetic("/", lambda left, right: left / right),
-    "%": _arithmetic("%", lambda left, right: left % right),
+    "-": _arithmetic("-", operator.sub),
+    "*": _arithmetic("*", operator.mul),
+    "/": _arithmetic("/", operator.truediv),
+    "%": _arithmetic("%", operator.mod),
 }
 
 SCANNING_OPERATORS = {"==", "!=", "in", "not in"}  # operators that scan lists
@@ -198,25 +215,17 @@ def _len(value: Any) -> int:
         return 0
     if isinstance(value, str | Mapping) or is_list(value):
         return len(value)
-    raise BadExpression(f"len() needs text, a list or a mapping, not {type_name(value)}.")
-
-
-def _lower(value: Any) -> str:
-    return _require_text("lower", value).lower()
-
-
-def _upper(value: Any) -> str:
-    return _require_text("upper", value).upper()
+    raise BadExpression(
+        _("len() needs text, a list or a mapping, not %(given)s.", given=type_name(value))
+    )
 
 
 def _require_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise BadExpression(f"{name}() needs text, not {type_name(value)}.")
+        raise BadExpression(
+            _("%(name)s() needs text, not %(given)s.", name=name, given=type_name(value))
+        )
     return value
-
-
-def _contains(whole: Any, item: Any) -> bool:
-    return is_member(item, whole)
 
 
 def _to_number(value: Any) -> Any:
@@ -228,30 +237,22 @@ def _to_number(value: Any) -> Any:
             return _check_finite(convert(value))
         except ValueError:
             continue
-    raise BadExpression(f"{to_text(value)[:40]!r} isn't a number.")
+    raise BadExpression(_("%(words)s isn't a number.", words=repr(to_text(value)[:40])))
 
 
 def _total(value: Any) -> Any:
     total: Any = 0
-    for one in _members("sum", (value,)):
-        total = _sum(total, one)
+    for member in _members("sum", (value,)):
+        total = _sum(total, member)
     return total
-
-
-def _min(*values: Any) -> Any:
-    return _extreme("min", "<", values)
-
-
-def _max(*values: Any) -> Any:
-    return _extreme("max", ">", values)
 
 
 def _extreme(name: str, sign: str, values: tuple[Any, ...]) -> Any:
     """Return the value that precedes all others by this operator, or None."""
     members = iter(_members(name, values))
     best = next(members, None)
-    for one in members:
-        best = one if OPERATORS[sign](one, best) else best
+    for member in members:
+        best = member if OPERATORS[sign](member, best) else best
     return best
 
 
@@ -261,16 +262,20 @@ def _members(name: str, values: tuple[Any, ...]) -> Sequence[Any]:
     if values[0] is None:
         return ()
     if not is_list(values[0]):
-        raise BadExpression(f"{name}() needs a list, not {type_name(values[0])}.")
+        raise BadExpression(
+            _("%(name)s() needs a list, not %(given)s.", name=name, given=type_name(values[0]))
+        )
     members: Sequence[Any] = values[0]
     return members
 
 
 def _round(value: Any, decimals: Any = 0) -> Any:
     if not is_number(value):
-        raise BadExpression(f"round() needs a number, not {type_name(value)}.")
+        raise BadExpression(_("round() needs a number, not %(given)s.", given=type_name(value)))
     if not isinstance(decimals, int) or not 0 <= decimals <= MAX_DECIMALS:
-        raise BadExpression(f"round() supports 0 to {MAX_DECIMALS} decimal places.")
+        raise BadExpression(
+            _("round() supports 0 to %(limit)s decimal places.", limit=MAX_DECIMALS)
+        )
     return round(_check_finite(value), decimals) if decimals else round(_check_finite(value))
 
 
@@ -281,27 +286,47 @@ class Function:
     work: Callable[..., Any]
     example: str
     gives: str
-    least: int = 1
-    most: int = 1
+    min_arguments: int = 1
+    max_arguments: int = 1
     scans: bool = False  # whether it scans the lists it is given
 
 
 FUNCTIONS: Mapping[str, Function] = {
     "len": Function(work=_len, example="len(['a', 'b'])", gives="2"),
-    "lower": Function(work=_lower, example="lower('Tokyo')", gives="'tokyo'"),
-    "upper": Function(work=_upper, example="upper('Tokyo')", gives="'TOKYO'"),
+    "lower": Function(
+        work=lambda value: _require_text("lower", value).lower(),
+        example="lower('Tokyo')",
+        gives="'tokyo'",
+    ),
+    "upper": Function(
+        work=lambda value: _require_text("upper", value).upper(),
+        example="upper('Tokyo')",
+        gives="'TOKYO'",
+    ),
     "contains": Function(
-        work=lambda whole, item: is_member(item, whole),
+        work=lambda container, item: is_member(item, container),
         example="contains('green tea', 'tea')",
         gives="true",
-        least=2,
-        most=2,
+        min_arguments=2,
+        max_arguments=2,
         scans=True,
     ),
     "number": Function(work=_to_number, example="number('6') + 1", gives="7"),
     "text": Function(work=to_text, example="text(6) + ' items'", gives="'6 items'"),
     "sum": Function(work=_total, example="sum([1, 2, 3])", gives="6", scans=True),
-    "min": Function(work=_min, example="min(4, 2, 8)", gives="2", most=20, scans=True),
-    "max": Function(work=_max, example="max([4, 2, 8])", gives="8", most=20, scans=True),
-    "round": Function(work=_round, example="round(2.345, 1)", gives="2.3", most=2),
+    "min": Function(
+        work=lambda *values: _extreme("min", "<", values),
+        example="min(4, 2, 8)",
+        gives="2",
+        max_arguments=20,
+        scans=True,
+    ),
+    "max": Function(
+        work=lambda *values: _extreme("max", ">", values),
+        example="max([4, 2, 8])",
+        gives="8",
+        max_arguments=20,
+        scans=True,
+    ),
+    "round": Function(work=_round, example="round(2.345, 1)", gives="2.3", max_arguments=2),
 }

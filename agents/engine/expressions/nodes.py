@@ -95,25 +95,23 @@ class ChainNode(ExpressionNode):
     """`a + b - c`: any number of operands, left to right; `and` and `or` short-circuit."""
 
     first: ExpressionNode
-    rest: tuple[tuple[str, ExpressionNode], ...]
+    links: tuple[tuple[str, ExpressionNode], ...]
 
     @property
     def inner(self) -> tuple[ExpressionNode, ...]:
-        return self.first, *(node for _, node in self.rest)
+        return self.first, *(node for _, node in self.links)
 
     def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
         value = self.first.value(names, budget)
-        for sign, node in self.rest:
+        for sign, node in self.links:
             if sign in ("and", "or"):
                 value = node.value(names, budget) if bool(value) == (sign == "and") else value
             else:
-                value = self._apply(sign, value, node.value(names, budget), budget)
+                operand = node.value(names, budget)
+                if sign in SCANNING_OPERATORS:
+                    budget.count_items(value, operand)
+                value = budget.take(OPERATORS[sign](value, operand))
         return value
-
-    def _apply(self, sign: str, left: Any, right: Any, budget: EvaluationBudget) -> Any:
-        if sign in SCANNING_OPERATORS:
-            budget.count_items(left, right)
-        return budget.take(OPERATORS[sign](left, right))
 
 
 def paths(tree: ExpressionNode) -> Iterator[tuple[str, str]]:

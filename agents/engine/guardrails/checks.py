@@ -1,6 +1,6 @@
 """Checks questions, answers, tool inputs and tool outputs against guardrail patterns."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
@@ -9,6 +9,7 @@ from typing import Any
 
 import re2
 
+from ..sentences import Sentence as _
 from .match_length import EMPTY_BOUND, MatchBound, count_breaks
 from .model_checks import ModelChecks
 from .normalization import normalize
@@ -111,10 +112,22 @@ class Guardrails:
 
     def inspect(self, text: str, stage: Stage) -> Inspection:
         """Return all findings in a text and the masked text."""
-        if (finding := self._check_length(text, stage)) is not None:
+        limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
+        limit = limits.get(stage)
+        # A token has at least one byte, so text with few enough bytes needs no count.
+        is_long = limit is not None and len(text.encode(errors="replace")) > limit
+        if limit is not None and is_long and (tokens := self.count_tokens(text)) > limit:
+            reason = _(
+                "The text is %(tokens)s tokens long; the limit is %(limit)s.",
+                tokens=f"{tokens:,}",
+                limit=f"{limit:,}",
+            )
+            details = {"tokens": tokens, "limit": limit, "stage": stage}
+            finding = GuardrailResult(GuardrailAction.BLOCK, reason, details)
             return Inspection(text=text, findings=(finding,))
         stream_guard = self._stream_guard(stage)
-        result_text = stream_guard.whole(text)
+        changed = stream_guard.whole(text)
+        result_text = text if changed == text else changed  # a sentence stays one
         return Inspection(text=result_text, findings=tuple(stream_guard.findings))
 
     def inspect_value(self, value: Any, stage: Stage) -> Inspection:
@@ -127,7 +140,12 @@ class Guardrails:
         def inspect_text(text: str) -> str:
             inspected = guardrails.inspect(text, stage)
             for finding in inspected.findings:
-                _merge_finding(findings, finding)
+                key = finding.action, finding.details["rule"], finding.is_observed
+                matches = finding.details["matches"]
+                if key in findings:
+                    matches += findings[key].details["matches"]
+                details = {**finding.details, "matches": matches}
+                findings[key] = replace(finding, details=details)
             return inspected.text
 
         changed = _map_strings(value, inspect_text)
@@ -144,6 +162,11 @@ class Guardrails:
         guardrails.max_output_tokens = None
         return guardrails
 
+    def accepts(self, text: str) -> bool:
+        """Whether a text can come with a message: no pattern blocks or masks any of it."""
+        inspection = self.without_length_limits().inspect(text, "input")
+        return not inspection.is_blocked and inspection.text == text
+
     def without_model_checks(self) -> "Guardrails":
         """Return the patterns alone, for text that isn't a question, a result or an answer."""
         guardrails = copy(self)
@@ -156,20 +179,6 @@ class Guardrails:
     def _stream_guard(self, stage: Stage) -> "StreamGuard":
         return StreamGuard(self._rules[stage], stage)
 
-    def _check_length(self, text: str, stage: Stage) -> GuardrailResult | None:
-        limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
-        most = limits.get(stage)
-        # A token has at least one byte, so text with few enough bytes needs no count.
-        if most is None or len(text.encode(errors="replace")) <= most:
-            return None
-        if (tokens := self.count_tokens(text)) <= most:
-            return None
-        return GuardrailResult(
-            GuardrailAction.BLOCK,
-            f"The text is {tokens:,} tokens long; the limit is {most:,}.",
-            {"tokens": tokens, "limit": most, "stage": stage},
-        )
-
 
 class _StageRules:
     """The rules of a stage: those that change the text and those that only report."""
@@ -179,7 +188,12 @@ class _StageRules:
         loud = [p for p in patterns if not p.is_exception and not p.is_quiet]
         quiet = [p for p in patterns if p.is_quiet]
         self.any = bool(loud or quiet)
-        allowed: list[Rule] = [*_marker_rules(patterns), *exceptions]
+        allowed: list[Rule] = [*exceptions]
+        markers = sorted({normalize(p.marker).text for p in patterns if p.marker})
+        if markers:
+            any_marker = compile_re2("|".join(map(re2.escape, markers)))
+            reaches = (MatchBound(len(marker), count_breaks(marker)) for marker in markers)
+            allowed.insert(0, MarkerRule(any_marker, reduce(or_, reaches, EMPTY_BOUND)))
         self.loud = [*allowed, *loud] if loud else []
         self.quiet = [*allowed, *quiet] if quiet else []
 
@@ -253,26 +267,9 @@ class StreamGuard:
         return by_severity(rule.finding(self._stage, n) for rule, n in counts.items())
 
 
-def _marker_rules(patterns: Iterable[Pattern]) -> Iterator[MarkerRule]:
-    markers = sorted({normalize(p.marker).text for p in patterns if p.marker})
-    if markers:
-        either = compile_re2("|".join(map(re2.escape, markers)))
-        reaches = (MatchBound(len(marker), count_breaks(marker)) for marker in markers)
-        yield MarkerRule(either, reduce(or_, reaches, EMPTY_BOUND))
-
-
 def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
     """Sort findings by severity, observed ones last."""
     return sorted(findings, key=lambda f: (f.is_observed, SEVERITY[f.action]))
-
-
-def _merge_finding(
-    findings: dict[tuple[Any, ...], GuardrailResult], finding: GuardrailResult
-) -> None:
-    key = finding.action, finding.details["rule"], finding.is_observed
-    earlier = findings.get(key)
-    matches = finding.details["matches"] + (earlier.details["matches"] if earlier else 0)
-    findings[key] = replace(finding, details={**finding.details, "matches": matches})
 
 
 def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
@@ -280,7 +277,13 @@ def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return _map_fields(value, change)
+        fields: dict[str, Any] = {}
+        for name, item in value.items():
+            mapped = change(name)
+            # Keys that become equal get a number.
+            mapped = f"{mapped} {len(fields)}" if mapped in fields else mapped
+            fields[mapped] = _map_strings(item, change)
+        return fields
     if isinstance(value, list):
         return [_map_strings(item, change) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -288,16 +291,6 @@ def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
     text = str(value)
     mapped = change(text)
     return value if mapped == text else mapped
-
-
-def _map_fields(value: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Apply `change` to keys and values; keys that become equal get a number."""
-    changed: dict[str, Any] = {}
-    for name, item in value.items():
-        mapped = change(name)
-        mapped = f"{mapped} {len(changed)}" if mapped in changed else mapped
-        changed[mapped] = _map_strings(item, change)
-    return changed
 
 
 def _result_with_text(inspected: Inspection) -> GuardrailResult:

@@ -84,16 +84,16 @@ class _FoldTable(dict[int, int]):
     """A one-to-one table for `str.translate`, so that positions don't change."""
 
     def __missing__(self, code: int) -> int:
-        self[code] = folded = _fold_character(chr(code))
+        character = chr(code)
+        decomposed = unicodedata.normalize("NFD", character)
+        if unicodedata.category(character) == "Nd":
+            folded = ord(str(unicodedata.digit(character)))
+        elif decomposed[0].isascii() and all(map(unicodedata.combining, decomposed[1:])):
+            folded = ord(decomposed[0])
+        else:
+            folded = code
+        self[code] = folded
         return folded
-
-
-def _fold_character(character: str) -> int:
-    if unicodedata.category(character) == "Nd":
-        return ord(str(unicodedata.digit(character)))
-    parts = unicodedata.normalize("NFD", character)
-    is_accented = parts[0].isascii() and all(map(unicodedata.combining, parts[1:]))
-    return ord(parts[0]) if is_accented else ord(character)
 
 
 _FOLD_TABLE = _FoldTable(
@@ -113,4 +113,4 @@ def fold(text: str) -> str:
 
 def foldable_positions(text: str) -> list[int]:
     """Return the positions of letters that may be folded."""
-    return [found.start() for found in _FOLDABLE.finditer(text)]
+    return [match.start() for match in _FOLDABLE.finditer(text)]

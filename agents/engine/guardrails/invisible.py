@@ -64,8 +64,8 @@ def strip_invisible(text: str) -> str:
     return _INVISIBLE_PARTS.sub(_replacement, text) if suspect.search(text) else text
 
 
-def _replacement(part: re.Match[str]) -> str:
-    return part["needed"] or (" " if part["gap"] else "")
+def _replacement(match: re.Match[str]) -> str:
+    return match["needed"] or (" " if match["gap"] else "")
 
 
 def strip_invisible_value(value: Any) -> Any:
@@ -98,11 +98,10 @@ def strip_invisible_message(message: Mapping[str, Any]) -> dict[str, Any]:
     if stripped.get("content"):
         stripped["content"] = strip_invisible_value(stripped["content"])
     if calls := stripped.get("tool_calls"):
-        stripped["tool_calls"] = [_strip_call(call) for call in calls]
+        stripped["tool_calls"] = [
+            {**call, "function": strip_invisible_value(call["function"])}
+            if "function" in call
+            else dict(call)
+            for call in calls
+        ]
     return stripped
-
-
-def _strip_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    if "function" not in call:
-        return dict(call)
-    return {**call, "function": strip_invisible_value(call["function"])}

@@ -35,11 +35,11 @@ MAX_BREAKS = 12
 class MatchBound:
     """The maximum length of a match and how many of each separator it can contain."""
 
-    most: float
+    max_length: float
     takes: Mapping[str, float] = field(default_factory=dict)
 
     def __hash__(self) -> int:
-        return hash((self.most, *sorted(self.takes.items())))
+        return hash((self.max_length, *sorted(self.takes.items())))
 
     @property
     def ending_breaks(self) -> frozenset[str]:
@@ -54,31 +54,30 @@ class MatchBound:
 
     @property
     def extent(self) -> MatchExtent:
-        if math.isfinite(self.most) and self.most <= SHORT_MATCH_CHARS:
+        if math.isfinite(self.max_length) and self.max_length <= SHORT_MATCH_CHARS:
             return "characters"
         if " " not in self.takes:
             return "word"
-        if math.isfinite(self.most):
+        if math.isfinite(self.max_length):
             return "characters"
         return "line" if "\n" in self.ends else "text"
 
     def times(self, max_repeats: float) -> "MatchBound":
-        takes = (
-            {character: n * max_repeats for character, n in self.takes.items()}
-            if max_repeats
-            else {}
-        )
-        return MatchBound(self.most * max_repeats if self.most and max_repeats else 0, takes)
+        if not max_repeats:
+            return EMPTY_BOUND
+        takes = {character: n * max_repeats for character, n in self.takes.items()}
+        # Zero times endless is zero here.
+        return MatchBound(self.max_length * max_repeats if self.max_length else 0, takes)
 
     def __add__(self, other: "MatchBound") -> "MatchBound":
         marks = self.takes.keys() | other.takes.keys()
         takes = {m: self.takes.get(m, 0) + other.takes.get(m, 0) for m in marks}
-        return MatchBound(self.most + other.most, takes)
+        return MatchBound(self.max_length + other.max_length, takes)
 
     def __or__(self, other: "MatchBound") -> "MatchBound":
         marks = self.takes.keys() | other.takes.keys()
         takes = {m: max(self.takes.get(m, 0), other.takes.get(m, 0)) for m in marks}
-        return MatchBound(max(self.most, other.most), takes)
+        return MatchBound(max(self.max_length, other.max_length), takes)
 
 
 EMPTY_BOUND = MatchBound(0)
@@ -93,7 +92,7 @@ def match_bound(pattern: str) -> MatchBound:
         bound = parser.alternatives()
     except RecursionError:
         return UNBOUNDED
-    return bound if parser.at == len(pattern) else UNBOUNDED
+    return bound if parser.position == len(pattern) else UNBOUNDED
 
 
 @lru_cache(maxsize=1024)
@@ -103,42 +102,48 @@ def allow_line_breaks(pattern: str) -> str:
     Not between digits, where a line break separates numbers, and not in a repetition or
     character class, which is taken literally.
     """
-    pieces, at = [], 0
+    pieces = []
+    copied = 0
     for token in ATOM.finditer(pattern):
-        if token[0] == " " and _is_between_words(pattern, token.start()):
-            pieces += [pattern[at : token.start()], WORD_GAP]
-            at = token.end()
-    return "".join([*pieces, pattern[at:]])
-
-
-def _is_between_words(pattern: str, at: int) -> bool:
-    before, after = pattern[max(0, at - 2) : at], pattern[at + 1 : at + 2]
-    is_letter = before[-1:].isalpha() and before[:-1] != "\\"
-    return (is_letter or after.isalpha()) and after not in {"*", "+", "?", "{"}
+        if token[0] != " ":
+            continue
+        start = token.start()
+        previous = pattern[max(0, start - 2) : start]
+        following = pattern[start + 1 : start + 2]
+        is_after_letter = previous[-1:].isalpha() and previous[:-1] != "\\"
+        is_between_words = is_after_letter or following.isalpha()
+        if is_between_words and following not in {"*", "+", "?", "{"}:
+            pieces += [pattern[copied:start], WORD_GAP]
+            copied = token.end()
+    return "".join([*pieces, pattern[copied:]])
 
 
 class _BoundParser:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self.at = 0
+        self.position = 0
         self.dot_takes = BREAK_CHARS - {"\n"}
 
     def alternatives(self) -> MatchBound:
-        found = self._parse_sequence()
+        bound = self._parse_sequence()
         while self._accept("|"):
-            found |= self._parse_sequence()
-        return found
+            bound |= self._parse_sequence()
+        return bound
 
     def _parse_sequence(self) -> MatchBound:
-        found = EMPTY_BOUND
-        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
-            found += self._parse_quantifiers(self._parse_atom())
-        return found
-
-    def _parse_quantifiers(self, bound: MatchBound) -> MatchBound:
-        while quantifier := self._match(QUANTIFIER):
-            bound = bound.times(_max_repeats(quantifier))
-            self._accept("?")
+        bound = EMPTY_BOUND
+        while self.position < len(self.pattern) and self.pattern[self.position] not in "|)":
+            atom_bound = self._parse_atom()
+            while quantifier := self._match(QUANTIFIER):
+                low, comma, high = quantifier.groups()
+                max_repeats = math.inf
+                if low is None and quantifier[0] == "?":
+                    max_repeats = 1
+                elif high or (low is not None and not comma):
+                    max_repeats = int(high or low)
+                atom_bound = atom_bound.times(max_repeats)
+                self._accept("?")
+            bound += atom_bound
         return bound
 
     def _parse_atom(self) -> MatchBound:
@@ -149,38 +154,32 @@ class _BoundParser:
             return self._parse_group() if flags[2] == ":" else EMPTY_BOUND
         if self._match(GROUP_OPEN):
             return self._parse_group()
-        whole = self._match(CHARACTER_CLASS) or self._match(ESCAPE)
-        atom = whole[0] if whole else self.pattern[self.at]
-        self.at += 0 if whole else 1
+        if token := self._match(CHARACTER_CLASS) or self._match(ESCAPE):
+            atom = token[0]
+        else:
+            atom = self.pattern[self.position]
+            self.position += 1
         if atom in ZERO_WIDTH:
             return EMPTY_BOUND
-        return MatchBound(
-            1, dict.fromkeys(self.dot_takes if atom == "." else _matched_breaks(atom), 1)
-        )
+        breaks = self.dot_takes if atom == "." else _matched_breaks(atom)
+        return MatchBound(1, dict.fromkeys(breaks, 1))
 
     def _parse_group(self) -> MatchBound:
-        found = self.alternatives()
+        bound = self.alternatives()
         self._accept(")")
-        return found
+        return bound
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        match = pattern.match(self.pattern, self.at)
-        self.at = match.end() if match else self.at
+        match = pattern.match(self.pattern, self.position)
+        if match is not None:
+            self.position = match.end()
         return match
 
     def _accept(self, character: str) -> bool:
-        is_there = self.pattern.startswith(character, self.at)
-        self.at += is_there
-        return is_there
-
-
-def _max_repeats(quantifier: re.Match[str]) -> float:
-    low, comma, high = quantifier.groups()
-    if low is None:
-        return 1 if quantifier[0] == "?" else math.inf
-    if high:
-        return int(high)
-    return math.inf if comma else int(low)
+        is_next = self.pattern.startswith(character, self.position)
+        if is_next:
+            self.position += 1
+        return is_next
 
 
 def count_breaks(text: str) -> dict[str, float]:

@@ -19,6 +19,7 @@ from agents.engine.events import Event, EventType
 from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.state import Message
 
+from ..sentences import Sentence as _
 from .patterns import DEFAULT_REASONS, OBSERVED_REASONS, GuardrailAction, GuardrailResult, Stage
 
 MAX_REASON_CHARS = 500
@@ -54,11 +55,11 @@ class Verdict(BaseModel):
 
 
 class InvalidVerdict(AgentError):
-    """The model's reply isn't a valid verdict."""
+    message = _("The model's reply isn't a valid verdict.")
 
 
 class CheckLimitReached(AgentError):
-    """A limit of the check is reached."""
+    message = _("A limit of the check is reached.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +100,11 @@ class ModelCheck:
         """Whether a text isn't released before the verdict."""
         return self.action is GuardrailAction.BLOCK and not self.is_observed
 
-    def messages(self, text: str, stage: Stage, part: str = "") -> list[Message]:
+    def messages(self, text: str, stage: Stage, part_label: str = "") -> list[Message]:
         """Return the request; the text is marked as data and can't close its marks."""
         instructions = INSTRUCTIONS.format(rubric=self.rubric.strip())
-        question = f"The text is {part}{STAGE_LABELS[stage]}.\n{wrap_untrusted(text, 'text')}"
+        label = f"{part_label}{STAGE_LABELS[stage]}"
+        question = f"The text is {label}.\n{wrap_untrusted(text, 'text')}"
         return [
             {"role": "system", "content": instructions},
             {"role": "user", "content": question},
@@ -115,26 +117,27 @@ class ModelCheck:
             details["id"] = self.id
         if self.is_observed:
             details["observed"] = True
-        action, reason, matches = self._outcome(verdict)
-        return GuardrailResult(action, reason, {**details, "matches": matches}, dict(usage))
+        action = GuardrailAction.ALLOW
+        is_violation = not verdict.get("error") and self.is_violation(verdict)
+        if error := verdict.get("error"):
+            # A text must not escape by being so long that the calls don't suffice.
+            if self.holds and (self.blocks_on_failure or "is_limited" in verdict):
+                action = GuardrailAction.BLOCK
+            reason: str = _("A rule wasn't checked: %(why)s", why=error)
+        elif not is_violation:
+            reason = _("No violation found.")
+        else:
+            action = self.action
+            own_reason = self.message or DEFAULT_REASONS[action]
+            reason = OBSERVED_REASONS[action] if self.is_observed else own_reason
+        details["matches"] = int(is_violation)
+        return GuardrailResult(action, reason, details, dict(usage))
 
     def is_violation(self, verdict: Mapping[str, Any]) -> bool:
         """Whether a verdict is sure enough to count; an error is none."""
         if verdict.get("verdict") != "violation":
             return False
         return bool(verdict["confidence"] >= self.threshold)
-
-    def _outcome(self, verdict: Mapping[str, Any]) -> tuple[GuardrailAction, str, int]:
-        if reason := verdict.get("error"):
-            # A text must not escape by being so long that the calls don't suffice.
-            blocks = self.holds and (self.blocks_on_failure or "is_limited" in verdict)
-            action = GuardrailAction.BLOCK if blocks else GuardrailAction.ALLOW
-            return action, f"A rule wasn't checked: {reason}", 0
-        if not self.is_violation(verdict):
-            return GuardrailAction.ALLOW, "No violation found.", 0
-        if self.is_observed:
-            return self.action, OBSERVED_REASONS[self.action], 1
-        return self.action, self.message or DEFAULT_REASONS[self.action], 1
 
 
 class ModelChecks:
@@ -200,29 +203,35 @@ class ModelChecks:
         usage: dict[str, Any] = {}
         verdicts: list[dict[str, Any]] = []
         if check.max_call_tokens <= 0:
-            details["error"] = (
+            details["error"] = _(
                 "The rule leaves no room for a text in the model's context window."
             )
             return check.finding(stage, {**details, "calls": 0, "seconds": 0.0}, usage)
-        parts = await run_in_thread_if_large(
+        chunks = await run_in_thread_if_large(
             len(text), overlapping_parts, text, check.max_call_tokens, self.count_tokens
         )
-        if self.calls[check.name] + len(parts) > check.max_calls:
-            details |= {"error": f"The limit of {check.max_calls:,} calls per run is reached."}
+        count = len(chunks)
+        if self.calls[check.name] + count > check.max_calls:
+            details["error"] = _(
+                "The limit of %(count)s calls per run is reached.", count=f"{check.max_calls:,}"
+            )
             details["is_limited"] = True
             return check.finding(stage, {**details, "calls": 0, "seconds": 0.0}, usage)
-        labels = [f"part {number} of {len(parts)} of " for number in range(1, len(parts) + 1)]
-        for first in range(0, len(parts), PARTS_AT_ONCE):
-            batch = range(first, min(first + PARTS_AT_ONCE, len(parts)))
+        for first in range(0, count, PARTS_AT_ONCE):
+            batch = range(first, min(first + PARTS_AT_ONCE, count))
             self.calls[check.name] += len(batch)
             async with asyncio.TaskGroup() as group:
-                calls = [
-                    self._ask(
-                        check, parts[index], stage, labels[index] if len(parts) > 1 else ""
+                tasks = [
+                    group.create_task(
+                        self._ask(
+                            check,
+                            chunks[index],
+                            stage,
+                            f"part {index + 1} of {count} of " if count > 1 else "",
+                        )
                     )
                     for index in batch
                 ]
-                tasks = [group.create_task(call) for call in calls]
             replies = [task.result() for task in tasks]
             verdicts += [verdict for verdict, _used in replies]
             usage = add_usage(usage, *(used for _verdict, used in replies))
@@ -232,44 +241,48 @@ class ModelChecks:
             verdicts, key=lambda verdict: (check.is_violation(verdict), "error" in verdict)
         )
         details |= gravest
-        if len(parts) > 1:
-            details |= {"parts": len(parts), "calls": len(verdicts)}
+        if count > 1:
+            details |= {"parts": count, "calls": len(verdicts)}
         details["seconds"] = round(time.monotonic() - began, 3)
         return check.finding(stage, details, usage)
 
     async def _ask(
-        self, check: ModelCheck, text: str, stage: Stage, part: str
+        self, check: ModelCheck, text: str, stage: Stage, part_label: str
     ) -> tuple[dict[str, Any], Mapping[str, Any]]:
         """Return a verdict or an error, and what the call used."""
         usage: Mapping[str, Any] = {}
         try:
             async with asyncio.timeout(check.timeout):
-                reply = await check.ask(check.messages(text, stage, part))
+                reply = await check.ask(check.messages(text, stage, part_label))
             usage = reply.usage
             return parse_verdict(reply.text), usage
         except TimeoutError:
-            return {"error": f"The model didn't reply within {check.timeout:g} s."}, usage
-        except AgentError as error:
-            return {"error": str(error)}, usage
+            seconds = f"{check.timeout:g}"
+            error = _("The model didn't reply within %(seconds)s s.", seconds=seconds)
+            return {"error": error}, usage
+        except AgentError as failure:
+            return {"error": str(failure)}, usage
 
 
-def overlapping_parts(text: str, most: int, count_tokens: Callable[[str], int]) -> list[str]:
+def overlapping_parts(
+    text: str, max_tokens: int, count_tokens: Callable[[str], int]
+) -> list[str]:
     """Return the text, or parts of it with at most so many tokens, which overlap."""
     # A token has at least one byte; a character can have several tokens.
-    is_short = len(text.encode(errors="replace")) <= most
-    if is_short or (total := count_tokens(text)) <= most:
+    is_short = len(text.encode(errors="replace")) <= max_tokens
+    if is_short or (total := count_tokens(text)) <= max_tokens:
         return [text]
-    size = max(1, len(text) * most // total)
-    parts: list[str] = []
+    size = max(1, len(text) * max_tokens // total)
+    chunks: list[str] = []
     start = 0
     while True:
-        part = text[start : start + size]
-        while (tokens := count_tokens(part)) > most and len(part) > 1:
-            part = part[: max(1, min(len(part) - 1, len(part) * most // tokens))]
-        parts.append(part)
-        if start + len(part) >= len(text):
-            return parts
-        start += max(1, len(part) - len(part) // OVERLAP)
+        chunk = text[start : start + size]
+        while (tokens := count_tokens(chunk)) > max_tokens and len(chunk) > 1:
+            chunk = chunk[: max(1, min(len(chunk) - 1, len(chunk) * max_tokens // tokens))]
+        chunks.append(chunk)
+        if start + len(chunk) >= len(text):
+            return chunks
+        start += max(1, len(chunk) - len(chunk) // OVERLAP)
 
 
 def add_usage(total: Mapping[str, Any], *usages: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,5 +306,5 @@ def parse_verdict(text: str) -> dict[str, Any]:
     try:
         verdict = Verdict.model_validate(json.loads(stripped))
     except (ValueError, RecursionError, ValidationError) as error:
-        raise InvalidVerdict("The model's reply isn't a valid verdict.") from error
+        raise InvalidVerdict(_("The model's reply isn't a valid verdict.")) from error
     return {**verdict.model_dump(), "reason": verdict.reason.strip()[:MAX_REASON_CHARS]}

@@ -30,19 +30,32 @@ HANGUL_JOINERS = range(0x1160, 0x1200)  # letters that combine with the precedin
 # Unicode's Default_Ignorable_Code_Point beyond format characters, object replacement characters
 # and noncharacters.
 IGNORABLE = (
-    *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065)),
-    *((0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
-    *((0xE0000, 0xE0FFF), (0xFFFC, 0xFFFC), (0xFDD0, 0xFDEF)),
+    (0x034F, 0x034F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2065, 0x2065),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFF8),
+    (0xE0000, 0xE0FFF),
+    (0xFFFC, 0xFFFC),
+    (0xFDD0, 0xFDEF),
 )
 
-MAX_LABEL_CHARS, MAX_URL_CHARS, MAX_TITLE_CHARS, MAX_GAP_CHARS = 300, 2_000, 200, 50
+MAX_LABEL_CHARS = 300
+MAX_URL_CHARS = 2_000
+MAX_TITLE_CHARS = 200
+MAX_GAP_CHARS = 50
 MAX_HELD_CHARS = MAX_LABEL_CHARS + MAX_URL_CHARS + MAX_TITLE_CHARS + 3 * MAX_GAP_CHARS + 16
 MAX_COMBINING_MARKS = 500
 _LABEL = rf"[^\[\]\n]{{0,{MAX_LABEL_CHARS}}}"
 # A link target in CommonMark syntax. Rendered pages accept the same links: see markdown.
 # Only single characters are repeated possessively: a possessive group matches wrongly before
 # Python 3.11.5. Each character fits one alternative only, so little is ever tried twice.
-_GAP, _REQUIRED_GAP = rf"[ \t\r\n]{{0,{MAX_GAP_CHARS}}}+", rf"[ \t\r\n]{{1,{MAX_GAP_CHARS}}}+"
+_GAP = rf"[ \t\r\n]{{0,{MAX_GAP_CHARS}}}+"
+_REQUIRED_GAP = rf"[ \t\r\n]{{1,{MAX_GAP_CHARS}}}+"
 _URL_CHAR = r"(?:\\.|[^\s()\\])"
 _URL_CHARS = rf"{_URL_CHAR}{{0,{MAX_URL_CHARS}}}"
 _NESTED_URL = rf"(?:{_URL_CHAR}|\({_URL_CHARS}\)){{0,{MAX_URL_CHARS}}}"
@@ -113,10 +126,10 @@ class NormalizedText:
             self.starts.extend([start] * len(text))
             self.ends.extend([end] * len(text))
 
-    def join(self, other: "NormalizedText") -> None:
-        self.text += other.text
-        self.starts += other.starts
-        self.ends += other.ends
+    def join(self, following: "NormalizedText") -> None:
+        self.text += following.text
+        self.starts += following.starts
+        self.ends += following.ends
 
     def drop(self, count: int) -> None:
         self.text = self.text[count:]
@@ -126,12 +139,14 @@ class NormalizedText:
         """Whether all characters have the same positions as in the other text."""
         return list(self.starts) == list(other.starts) and list(self.ends) == list(other.ends)
 
-    def split(self, at: int) -> "NormalizedText":
+    def split(self, index: int) -> "NormalizedText":
         """Remove and return everything from this index on."""
-        rest = NormalizedText(text=self.text[at:], starts=self.starts[at:], ends=self.ends[at:])
-        self.text = self.text[:at]
-        del self.starts[at:], self.ends[at:]
-        return rest
+        tail = NormalizedText(
+            text=self.text[index:], starts=self.starts[index:], ends=self.ends[index:]
+        )
+        self.text = self.text[:index]
+        del self.starts[index:], self.ends[index:]
+        return tail
 
 
 class StreamNormalizer:
@@ -139,9 +154,9 @@ class StreamNormalizer:
 
     def __init__(self, *, as_rendered: bool = False) -> None:
         self.plain = NormalizedText()
-        self._shown = as_rendered
+        self._as_rendered = as_rendered
         self._markup = ""
-        self._place = 0  # position of the first character of pending markup
+        self._position = 0  # of the first character of pending markup
         self._last = " "  # the character before it
         self._in_word = False  # whether a bracket was opened inside a word
         self._changes: list[int] = []
@@ -150,52 +165,61 @@ class StreamNormalizer:
     def feed(self, piece: str, *, is_over: bool = False) -> None:
         """Normalize the next piece, except for its end while that is still ambiguous."""
         letters = self._open
-        if self._shown:
+        if self._as_rendered:
             letters.join(self._render(piece, is_over))
         else:
-            letters.add(piece, self._place)
-            self._place += len(piece)
+            letters.add(piece, self._position)
+            self._position += len(piece)
         text = letters.text
         classes = "" if _is_simple(text) else text.translate(_CLASS_TABLE)
-        cut = len(text) if is_over else _last_letter_start(text, classes)
+        # The last letter stays open: a combining mark may follow.
+        if is_over:
+            cut = len(text)
+        elif classes:
+            cut = max(classes.rfind("l"), classes.rfind("n"), 0)
+        else:
+            cut = max(len(text) - 1, 0)
         if len(text) - cut > MAX_COMBINING_MARKS:
             cut = len(text)  # more combining marks than any real letter has
         self._open = letters.split(cut)
         if classes[:cut].strip("l"):
-            letters = _compose(letters, classes[:cut], self._shown)
+            letters = _compose(letters, classes[:cut], self._as_rendered)
         self.plain.join(letters)
 
     @property
     def end(self) -> int:
         """Position up to which the text was read."""
-        return self._open.starts[0] if self._open.starts else self._place
+        return self._open.starts[0] if self._open.starts else self._position
 
     def _render(self, piece: str, is_over: bool) -> NormalizedText:
-        text, base, at, looked = self._markup + piece, self._place, 0, 0
+        text = self._markup + piece
+        base = self._position
+        copied = 0  # how much of the text was rendered
+        token_end = 0
         texts: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
 
         def copy(until: int) -> None:
-            texts.append(text[at:until])
-            starts.extend(range(base + at, base + until))
-            ends.extend(range(base + at + 1, base + until + 1))
+            texts.append(text[copied:until])
+            starts.extend(range(base + copied, base + until))
+            ends.extend(range(base + copied + 1, base + until + 1))
 
         cut = len(text) if is_over else _decided_end(text)
         for candidate in TOKEN_START.finditer(text):
             start = candidate.start()
             if start >= cut:
                 break
-            token = MARKUP_TOKEN.match(text, start) if start >= looked else None
+            token = MARKUP_TOKEN.match(text, start) if start >= token_end else None
             if token is None:
                 continue
-            looked = end = token.end()
-            before = text[start - 1] if start else self._last
-            after = text[end : end + 1] or " "
+            token_end = end = token.end()
+            previous = text[start - 1] if start else self._last
+            following = text[end : end + 1] or " "
             if token["bracket"]:
-                form = self._render_bracket(token["bracket"], before, after)
+                form = self._render_bracket(token["bracket"], previous, following)
             else:
-                form = _render_token(token, before, after)
+                form = _render_token(token, previous, following)
             if form is None:
                 continue
             if form == " " and token["quotes"]:
@@ -206,19 +230,21 @@ class StreamNormalizer:
             texts.append(form)
             starts += [base + start] * len(form)
             ends += [base + end] * len(form)
-            at = end
-        done = max(at, cut)
+            copied = end
+        done = max(copied, cut)
         copy(done)
         self._last = text[done - 1] if done else self._last
-        self._markup, self._place = text[done:], base + done
+        self._markup = text[done:]
+        self._position = base + done
         return NormalizedText(text="".join(texts), starts=starts, ends=ends)
 
-    def _render_bracket(self, bracket: str, before: str, after: str) -> str | None:
+    def _render_bracket(self, bracket: str, previous: str, following: str) -> str | None:
         """Drop a bracket inside a word: it may be a link with its target elsewhere."""
         if bracket != "]":
-            self._in_word = before.isalnum()
+            self._in_word = previous.isalnum()
             return "" if self._in_word else None
-        is_in_word, self._in_word = self._in_word or after.isalnum(), False
+        is_in_word = self._in_word or following.isalnum()
+        self._in_word = False
         return "" if is_in_word else None
 
 
@@ -232,20 +258,17 @@ def normalize(text: str) -> NormalizedText:
 def readings(text: str) -> list[NormalizedText]:
     """Return all distinct readings of a text; all but the first have their `changes`."""
     source = rendered = normalize(text)
-    found = [source]
-    if MARKUP_CHARS.search(text) or WIDE_GAP.search(text) or _has_strikethrough(source.text):
+    distinct = [source]
+    has_strikethrough = not source.text.isascii() and STRUCK_THROUGH.search(source.text)
+    if has_strikethrough or MARKUP_CHARS.search(text) or WIDE_GAP.search(text):
         rendered = _normalize_text(text, as_rendered=True)
         if rendered.text != source.text or not rendered.has_same_positions(source):
-            found.append(rendered)
-    alike = fold(rendered.text)
-    if alike != rendered.text:
+            distinct.append(rendered)
+    folded = fold(rendered.text)
+    if folded != rendered.text:
         changes = sorted([*rendered.changes, *foldable_positions(rendered.text)])
-        found.append(replace(rendered, text=alike, changes=changes))
-    return found
-
-
-def _has_strikethrough(text: str) -> bool:
-    return not text.isascii() and STRUCK_THROUGH.search(text) is not None
+        distinct.append(replace(rendered, text=folded, changes=changes))
+    return distinct
 
 
 def _normalize_text(text: str, *, as_rendered: bool) -> NormalizedText:
@@ -263,15 +286,13 @@ def _normalize_text(text: str, *, as_rendered: bool) -> NormalizedText:
 
 def _decided_end(text: str) -> int:
     """Return the position before which all tokens are complete."""
-    found = (
-        PARTIAL_GAP.search(text),
-        PARTIAL_TOKEN.search(text, max(0, len(text) - MAX_HELD_CHARS)),
-    )
-    at = min((match.start() for match in found if match), default=len(text))
-    return at if len(text) - at <= MAX_HELD_CHARS else len(text)
+    gap = PARTIAL_GAP.search(text)
+    token = PARTIAL_TOKEN.search(text, max(0, len(text) - MAX_HELD_CHARS))
+    end = min((match.start() for match in (gap, token) if match), default=len(text))
+    return end if len(text) - end <= MAX_HELD_CHARS else len(text)
 
 
-def _render_token(token: re.Match[str], before: str, after: str) -> str | None:
+def _render_token(token: re.Match[str], previous: str, following: str) -> str | None:
     """Return a token's rendered text, or None if it renders as written."""
     match token.lastgroup:
         case "escaped":
@@ -281,10 +302,15 @@ def _render_token(token: re.Match[str], before: str, after: str) -> str | None:
         case "percent":
             return chr(int(token["percent"], 16)) if token["percent"].lower() != "7f" else None
         case "marks":
-            return _render_emphasis(token["marks"], before, after)
+            if previous.isspace() and following.isspace():
+                return None
+            is_in_word = previous.isalnum() and following.isalnum()
+            return None if is_in_word and token["marks"][0] == "_" else ""
         case "link" | "broken":
             return ""
-    return _render_gap(token["gap"], token["quotes"])
+    gap = token["gap"]
+    form = "\n" * min(len(LINE_BREAKS.findall(gap)), 2) or " "
+    return None if form == gap and (form == " " or not token["quotes"]) else form
 
 
 @lru_cache(maxsize=4096)
@@ -296,19 +322,6 @@ def _resolve_entity(reference: str) -> str | None:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-def _render_emphasis(marks: str, before: str, after: str) -> str | None:
-    if before.isspace() and after.isspace():
-        return None
-    is_in_word = marks[0] == "_" and before.isalnum() and after.isalnum()
-    return None if is_in_word else ""
-
-
-def _render_gap(gap: str, quotes: str) -> str | None:
-    lines = len(LINE_BREAKS.findall(gap))
-    form = "\n" * min(lines, 2) or " "
-    return None if form == gap and (form == " " or not quotes) else form
-
-
 # Letters
 
 
@@ -316,26 +329,28 @@ class _ClassTable(dict[int, str]):
     """Classes: l unchanged letter, n other form, m combining mark, u invisible."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = kind = _character_class(chr(code))
+        character = chr(code)
+        category = unicodedata.category(character)
+        is_control = category == "Cc" and character not in "\t\n\r\f"
+        is_no_character = code & 0xFFFE == 0xFFFE
+        if category in {"Cs", "Zl", "Zp"}:
+            kind = "n"
+        elif (
+            category in {"Cf", "Co"}
+            or is_control
+            or is_no_character
+            or character in BLANK
+            or any(first <= code <= last for first, last in IGNORABLE)
+        ):
+            kind = "u"
+        else:
+            form = unicodedata.normalize("NFKC", character)
+            is_same = (form == character and category != "Zs") or character == " "
+            kind = "l" if is_same else "n"
+            if unicodedata.category(form[0])[0] == "M" or ord(form[0]) in HANGUL_JOINERS:
+                kind = "m"
+        self[code] = kind
         return kind
-
-
-def _character_class(character: str) -> str:
-    category = unicodedata.category(character)
-    if category in {"Cs", "Zl", "Zp"}:
-        return "n"
-    is_hidden = category in {"Cf", "Co"} or (category == "Cc" and character not in "\t\n\r\f")
-    if is_hidden or character in BLANK or _is_ignorable(ord(character)):
-        return "u"
-    form = unicodedata.normalize("NFKC", character)
-    if unicodedata.category(form[0])[0] == "M" or ord(form[0]) in HANGUL_JOINERS:
-        return "m"
-    return "l" if form == character and category != "Zs" or character == " " else "n"
-
-
-def _is_ignorable(code: int) -> bool:
-    is_no_character = code & 0xFFFE == 0xFFFE
-    return is_no_character or any(first <= code <= last for first, last in IGNORABLE)
 
 
 _CLASS_TABLE = _ClassTable()
@@ -351,14 +366,9 @@ def _is_simple(text: str) -> bool:
     return NOT_SIMPLE.search(text) is None
 
 
-def _last_letter_start(text: str, classes: str) -> int:
-    """Return where the last letter starts: a combining mark may follow."""
-    if not classes:
-        return max(len(text) - 1, 0)
-    return max(classes.rfind("l"), classes.rfind("n"), 0)
-
-
 LETTER_RUNS = re.compile("(?P<same>l+(?![mu]))|[ln][mu]*|[mu]+")
+# By category; RE2 rejects a lone surrogate.
+REPLACEMENTS = {"Cs": "\ufffd", "Zs": " ", "Zl": "\n", "Zp": "\n"}
 
 
 def _compose(letters: NormalizedText, classes: str, as_rendered: bool) -> NormalizedText:
@@ -377,9 +387,9 @@ def _compose(letters: NormalizedText, classes: str, as_rendered: bool) -> Normal
         ]
         if not visible_positions:
             continue
-        letter = _compose_letter(
-            "".join(letters.text[position] for position in visible_positions), as_rendered
-        )
+        visible = "".join(letters.text[position] for position in visible_positions)
+        compose = _compose_short_letter if len(visible) < 4 else _compose_letter
+        letter = compose(visible, as_rendered)
         texts.append(letter)
         composed.starts += [letters.starts[visible_positions[0]]] * len(letter)
         composed.ends += [letters.ends[visible_positions[-1]]] * len(letter)
@@ -388,15 +398,10 @@ def _compose(letters: NormalizedText, classes: str, as_rendered: bool) -> Normal
 
 
 def _compose_letter(letters: str, as_rendered: bool) -> str:
-    return (
-        _short_form(letters, as_rendered)
-        if len(letters) < 4
-        else _compose_uncached(letters, as_rendered)
+    form = "".join(
+        REPLACEMENTS.get(unicodedata.category(character), character)
+        for character in unicodedata.normalize("NFKC", letters)
     )
-
-
-def _compose_uncached(letters: str, as_rendered: bool) -> str:
-    form = "".join(map(_replace_unusable, unicodedata.normalize("NFKC", letters)))
     if (
         as_rendered
         and all(unicodedata.category(mark)[0] == "M" for mark in form[1:])
@@ -408,15 +413,4 @@ def _compose_uncached(letters: str, as_rendered: bool) -> str:
     return form
 
 
-def _replace_unusable(character: str) -> str:
-    match unicodedata.category(character):
-        case "Cs":
-            return "\ufffd"  # RE2 rejects a lone surrogate
-        case "Zs":
-            return " "
-        case "Zl" | "Zp":
-            return "\n"
-    return character
-
-
-_short_form = lru_cache(maxsize=65_536)(_compose_uncached)
+_compose_short_letter = lru_cache(maxsize=65_536)(_compose_letter)

@@ -11,6 +11,7 @@ import re2
 
 from agents.engine.errors import BadPattern
 
+from ..sentences import Sentence as _
 from .match_length import MatchBound, allow_line_breaks, match_bound
 
 MAX_PATTERN_CHARS = 1_000
@@ -31,18 +32,18 @@ class GuardrailAction(StrEnum):
 
 
 OBSERVED_REASONS = {
-    GuardrailAction.ALLOW: "A rule would have allowed this.",
-    GuardrailAction.WARN: "A rule would have warned about this.",
-    GuardrailAction.MASK: "A rule would have masked this.",
-    GuardrailAction.BLOCK: "A rule would have blocked this.",
+    GuardrailAction.ALLOW: _("A rule would have allowed this."),
+    GuardrailAction.WARN: _("A rule would have warned about this."),
+    GuardrailAction.MASK: _("A rule would have masked this."),
+    GuardrailAction.BLOCK: _("A rule would have blocked this."),
 }
 # Users and models read these, so they don't name the rule: its name can say what is secret.
 # The finding's details have it.
 DEFAULT_REASONS = {
-    GuardrailAction.ALLOW: "This text is allowed.",
-    GuardrailAction.WARN: "This text matches a rule.",
-    GuardrailAction.MASK: "Part of the text was masked.",
-    GuardrailAction.BLOCK: "This text isn't allowed here.",
+    GuardrailAction.ALLOW: _("This text is allowed."),
+    GuardrailAction.WARN: _("This text matches a rule."),
+    GuardrailAction.MASK: _("Part of the text was masked."),
+    GuardrailAction.BLOCK: _("This text isn't allowed here."),
 }
 
 
@@ -132,30 +133,33 @@ class Pattern:
 def compile_pattern(pattern: str) -> Any:
     """Compile a pattern; raise BadPattern with the reason."""
     if not pattern:
-        raise BadPattern("Enter a pattern.")
+        raise BadPattern(_("Enter a pattern."))
     if len(pattern) > MAX_PATTERN_CHARS:
-        raise BadPattern(f"Patterns can be up to {MAX_PATTERN_CHARS} characters long.")
+        raise BadPattern(
+            _("Patterns can be up to %(limit)s characters long.", limit=MAX_PATTERN_CHARS)
+        )
     if r"\C" in pattern.replace(r"\\", ""):
-        raise BadPattern(r"Patterns can't contain \C (single-byte match).")
+        raise BadPattern(_("Patterns can't contain \\C (single-byte match)."))
     regex = compile_re2(pattern)
     if regex.search("") is not None:
-        raise BadPattern("This pattern matches everything, even empty text.")
+        raise BadPattern(_("This pattern matches everything, even empty text."))
     return regex
 
 
 def try_pattern(pattern: str) -> None:
     """Reject patterns that compile but are too slow or match empty text."""
     compile_pattern(pattern)
-    regex, began = compile_re2(_with_line_breaks(pattern)), time.thread_time()
-    for found in chain.from_iterable(map(regex.finditer, SAMPLE_TEXTS)):
-        if found.start() == found.end():
+    regex = compile_re2(_with_line_breaks(pattern))
+    began = time.thread_time()
+    for match in chain.from_iterable(map(regex.finditer, SAMPLE_TEXTS)):
+        if match.start() == match.end():
             raise BadPattern(
-                "This pattern has zero-length matches. Make it match at least one character."
+                _("This pattern has zero-length matches. Make it match at least one character.")
             )
         if time.thread_time() - began > MAX_SCAN_SECONDS:
             break
     if time.thread_time() - began > MAX_SCAN_SECONDS:
-        raise BadPattern("This pattern is too slow. Reduce its repetitions.")
+        raise BadPattern(_("This pattern is too slow. Reduce its repetitions."))
 
 
 @lru_cache(maxsize=1024)
@@ -176,11 +180,13 @@ def compile_re2(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except UnicodeEncodeError as error:
-        raise BadPattern("This pattern contains an invalid character.") from error
+        raise BadPattern(_("This pattern contains an invalid character.")) from error
     except re2.error as error:
         reason = error.args[0]
         message = reason.decode() if isinstance(reason, bytes) else str(reason)
-        raise BadPattern(f"Invalid regular expression (RE2): {message}.") from error
+        raise BadPattern(
+            _("Invalid regular expression (RE2): %(words)s.", words=message)
+        ) from error
 
 
 @lru_cache(maxsize=256)

@@ -55,29 +55,27 @@ class PatternScanner:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.at = 0
-        self.left = MAX_MATCHES
+        self.position = 0
+        self.matches_left = MAX_MATCHES
 
     def matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
         """Yield matches that start before `until`; `offset` is the text's position."""
-        if self.left:
-            yield from self._next_matches(text, offset, until)
-        if not self.left and self.rule.marker and self.at < until:
-            yield Match(self.rule, self.at - 1, until)
-        self.at = max(self.at, until)
-
-    def _next_matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
-        for found in self.rule.regex.finditer(text, self.at - offset):
-            start, end = found.start() + offset, found.end() + offset
-            if start >= until:
-                return
-            if start == end:
-                continue
-            self.left -= 1
-            self.at = end
-            yield Match(self.rule, start, end)
-            if not self.left:
-                return
+        if self.matches_left:
+            for match in self.rule.regex.finditer(text, self.position - offset):
+                start = match.start() + offset
+                end = match.end() + offset
+                if start >= until:
+                    break
+                if start == end:
+                    continue
+                self.matches_left -= 1
+                self.position = end
+                yield Match(self.rule, start, end)
+                if not self.matches_left:
+                    break
+        if not self.matches_left and self.rule.marker and self.position < until:
+            yield Match(self.rule, self.position - 1, until)
+        self.position = max(self.position, until)
 
 
 class NormalizedView:
@@ -97,8 +95,21 @@ class NormalizedView:
 
     def safe_end(self, reaches: Iterable[MatchEnd], end: int) -> int:
         """Return the position before which no further match can be found."""
-        until = min([_decided_end(most, ends, self.text) for most, ends in reaches])
-        return self.starts[until] if until < len(self.text) else end
+        text = self.text
+        until = len(text)
+        for max_length, ends in reaches:
+            # The position before which no unfinished match of this reach can start.
+            decided = max(len(text) - int(max_length) - 1, 0) if max_length < math.inf else 0
+            for separator, count in ends:
+                # After the separator that has at most `count` others behind it.
+                position = len(text)
+                for _ in range(count + 1):
+                    position = text.rfind(separator, decided, position)
+                    if position < 0:
+                        break
+                decided = max(decided, position + 1)
+            until = min(until, decided)
+        return self.starts[until] if until < len(text) else end
 
     def is_prefix_of(self, other: "NormalizedView") -> bool:
         """Whether the other view starts with this one, so matches found here are the same."""
@@ -112,18 +123,20 @@ class NormalizedView:
     def state(self, number: int) -> tuple[int, int]:
         """Return where a rule continues to scan and how many matches it has left."""
         scanner = self.scanners[number]
-        return scanner.at - self.base, scanner.left
+        return scanner.position - self.base, scanner.matches_left
 
     def follow(self, number: int, state: tuple[int, int]) -> None:
         scanner = self.scanners[number]
-        scanner.at, scanner.left = state[0] + self.base, state[1]
+        scanner.position = state[0] + self.base
+        scanner.matches_left = state[1]
 
     def matches(self, number: int, until: int) -> Iterator[Match]:
         """Yield matches that start before this position, as positions in the original text."""
         last = bisect_left(self.starts, until)
-        scanner, base = self.scanners[number], self.base
-        for match in scanner.matches(self.text, base, base + last):
-            start, end = self.starts[match.start - base], self.ends[match.end - base - 1]
+        base = self.base
+        for match in self.scanners[number].matches(self.text, base, base + last):
+            start = self.starts[match.start - base]
+            end = self.ends[match.end - base - 1]
             yield Match(match.rule, start, end)
 
     def droppable_chars(self, until: int) -> int:
@@ -168,11 +181,15 @@ class StreamFilter:
         self._unread += len(piece)
         for breaks in self._endless:
             self._endless[breaks] |= not breaks.isdisjoint(piece)
-        return self._look(is_over=False) if self._is_due() else ""
+        if self.blocked_by is not None or self._unread < MIN_NEW_CHARS:
+            return ""
+        if not all(self._endless.values()):  # an unbounded match waits for a separator
+            return ""
+        return self._scan(is_over=False)
 
     def rest(self) -> str:
         """Return the text still held back, once the stream has ended."""
-        return self._look(is_over=True) if self._is_active and not self.blocked_by else ""
+        return self._scan(is_over=True) if self._is_active and not self.blocked_by else ""
 
     def whole(self, text: str) -> str:
         """Filter a complete text."""
@@ -195,43 +212,54 @@ class StreamFilter:
     def _is_active(self) -> bool:
         return len(self._rules) > self._exception_count
 
-    def _is_due(self) -> bool:
-        """Whether a scan is due; an unbounded match waits for a separator."""
-        is_worth_it = self._unread >= MIN_NEW_CHARS and all(self._endless.values())
-        return self.blocked_by is None and is_worth_it
-
-    def _look(self, *, is_over: bool) -> str:
+    def _scan(self, *, is_over: bool) -> str:
+        """Read the new text and return what can be released."""
         piece = "".join(self._new)
-        self._new, self._unread = [], 0
+        self._new = []
+        self._unread = 0
         self._held += piece
-        self._normalize(piece, is_over=is_over)
-        until = self._from + len(self._held) if is_over else self._safe_end()
-        if until <= self._from and not is_over:
-            return ""
-        hidden = self._find_hidden(self._views, _equivalent_views(self._views, is_over), until)
-        if self.blocked_by is not None:
-            return ""
-        visible = "".join(self._visible_pieces(hidden, until))
-        self._release(until)
-        return visible
-
-    def _normalize(self, piece: str, *, is_over: bool) -> None:
-        source, page, alike = self._views
+        source, page, folded = self._views
         self._source.feed(piece, is_over=is_over)
         self._page.feed(piece, is_over=is_over)
         source.show(self._source.plain)
         page.show(self._page.plain)
-        alike.show(self._page.plain, fold(self._page.plain.text))
+        folded.show(self._page.plain, fold(self._page.plain.text))
+        until = self._from + len(self._held) if is_over else self._safe_end()
+        if until <= self._from and not is_over:
+            return ""
+        # Per view, the first view with the same text; at the end, of the same length.
+        twins = [
+            next(
+                number
+                for number, candidate in enumerate(self._views)
+                if view.is_prefix_of(candidate)
+                and (not is_over or len(view.text) == len(candidate.text))
+            )
+            for view in self._views
+        ]
+        hidden = self._find_hidden(self._views, twins, until)
+        if self.blocked_by is not None:
+            return ""
+        visible = "".join(self._visible_pieces(hidden, until))
+        self._held = self._held[until - self._from :]
+        self._from = until
+        for normalizer, views in ((self._source, [source]), (self._page, [page, folded])):
+            spare = views[0].droppable_chars(until)
+            normalizer.plain.drop(spare)
+            for view in views:
+                view.base += spare
+        self._endless = dict.fromkeys(self._endless, False)
+        return visible
 
     def _safe_end(self) -> int:
-        source, page, alike = self._views
+        source, page, folded = self._views
         until = page.safe_end(self._reaches, self._page.end)
         # Text that isn't rendered still has characters in the source.
         is_shown = bool(page.ends) and until < page.ends[-1]
         if not is_shown or not page.is_prefix_of(source):
             until = min(until, source.safe_end(self._reaches, self._source.end))
-        if alike.text != page.text:
-            until = min(until, alike.safe_end(self._reaches, self._page.end))
+        if folded.text != page.text:
+            until = min(until, folded.safe_end(self._reaches, self._page.end))
         return until
 
     def _find_hidden(
@@ -275,39 +303,16 @@ class StreamFilter:
         yield text[start - base : max(until, start) - base]
         self._mask_end = mask_end
 
-    def _release(self, until: int) -> None:
-        self._held = self._held[until - self._from :]
-        self._from = until
-        source, page, alike = self._views
-        for normalizer, views in ((self._source, [source]), (self._page, [page, alike])):
-            spare = views[0].droppable_chars(until)
-            normalizer.plain.drop(spare)
-            for view in views:
-                view.base += spare
-        self._endless = dict.fromkeys(self._endless, False)
-
-
-def _equivalent_views(views: Sequence[NormalizedView], is_over: bool) -> list[int]:
-    """Return, per view, the first view with the same text; at the end, of the same length."""
-    return [
-        next(
-            number
-            for number, other in enumerate(views)
-            if view.is_prefix_of(other) and (not is_over or len(view.text) == len(other.text))
-        )
-        for view in views
-    ]
-
 
 def _may_match(
     views: Sequence[NormalizedView], twins: Sequence[int], any_rule: Any, until: int
 ) -> bool:
     """Whether any rule may match new text; if not, mark it as scanned."""
-    if any_rule is None or not all(s.left for view in views for s in view.scanners):
+    if any_rule is None or not all(s.matches_left for view in views for s in view.scanners):
         return True
     firsts: list[int] = []
     for index, (view, twin) in enumerate(zip(views, twins, strict=True)):
-        first = min([scanner.at for scanner in view.scanners]) - view.base
+        first = min([scanner.position for scanner in view.scanners]) - view.base
         is_known = twin < index and first >= firsts[twin]
         if not is_known and any_rule.search(view.text, first) is not None:
             return True
@@ -315,7 +320,7 @@ def _may_match(
     for view in views:
         last = view.base + bisect_left(view.starts, until)
         for scanner in view.scanners:
-            scanner.at = max(scanner.at, last)
+            scanner.position = max(scanner.position, last)
     return False
 
 
@@ -323,16 +328,16 @@ def _find_matches(
     views: Sequence[NormalizedView], twins: Sequence[int], number: int, until: int
 ) -> list[Match]:
     """Return a rule's matches in all views, in order; identical views are scanned once."""
-    before = [view.state(number) for view in views]
-    found: list[Match] = []
-    for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
-        reached = views[twin].state(number)
-        is_same = twin < at and before[twin] == before[at]
-        if is_same and reached[0] <= len(view.text):
-            view.follow(number, reached)
+    states = [view.state(number) for view in views]
+    matches: list[Match] = []
+    for index, (view, twin) in enumerate(zip(views, twins, strict=True)):
+        twin_state = views[twin].state(number)
+        is_same = twin < index and states[twin] == states[index]
+        if is_same and twin_state[0] <= len(view.text):
+            view.follow(number, twin_state)
         else:
-            found += view.matches(number, until)
-    return sorted(found, key=lambda match: (match.start, -match.end))
+            matches += view.matches(number, until)
+    return sorted(matches, key=lambda match: (match.start, -match.end))
 
 
 @lru_cache(maxsize=256)
@@ -340,37 +345,14 @@ def _match_ends(
     bounds: tuple[MatchBound, ...],
 ) -> tuple[list[MatchEnd], set[frozenset[str]]]:
     """Return how matches end, and the separators of those without a limit."""
-    reaches = _distinct_bounds(bounds)
-    ends = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
-    return ends, {frozenset(reach.ends) for reach in reaches if reach.most == math.inf}
-
-
-def _distinct_bounds(reaches: Iterable[MatchBound]) -> list[MatchBound]:
-    """Keep the longest bound of those with the same separators."""
-    found: dict[tuple[tuple[str, int], ...], MatchBound] = {}
-    for reach in reaches:
-        key = tuple(sorted(reach.ends.items()))
-        found[key] = found.get(key, reach) | reach
-    return list(found.values())
-
-
-def _decided_end(most: float, ends: Iterable[tuple[str, int]], text: str) -> int:
-    """Return the position before which no unfinished match can start."""
-    until = len(text) - int(most) - 1 if most < math.inf else 0
-    until = max(until, 0)
-    for mark, count in ends:
-        until = max(until, _after_break(mark, count, text, until))
-    return until
-
-
-def _after_break(mark: str, most: int, text: str, since: int) -> int:
-    """Return the position after the separator that has at most `most` others behind it."""
-    at = len(text)
-    for _ in range(most + 1):
-        at = text.rfind(mark, since, at)
-        if at < 0:
-            break
-    return at + 1
+    # The longest bound of those with the same separators.
+    distinct: dict[tuple[tuple[str, int], ...], MatchBound] = {}
+    for bound in bounds:
+        key = tuple(sorted(bound.ends.items()))
+        distinct[key] = distinct.get(key, bound) | bound
+    ends = [(bound.max_length, tuple(bound.ends.items())) for bound in distinct.values()]
+    endless = {frozenset(b.ends) for b in distinct.values() if b.max_length == math.inf}
+    return ends, endless
 
 
 def find_matches(text: str, rules: Sequence[Rule]) -> list[Match]:
@@ -385,22 +367,17 @@ def find_matches(text: str, rules: Sequence[Rule]) -> list[Match]:
     matches: list[Match] = []
     for number, rule in enumerate(rules):
         if not rule.is_exception:
-            matches += _merge_overlapping(
-                m for m in seek(number) if not _lies_within(m, allowed)
-            )
+            merged: list[Match] = []  # those that share a character
+            for match in seek(number):
+                if _lies_within(match, allowed):
+                    continue
+                if merged and match.start < merged[-1].end:
+                    merged[-1] = replace(merged[-1], end=max(merged[-1].end, match.end))
+                else:
+                    merged.append(match)
+            matches += merged
     return matches
 
 
-def _merge_overlapping(matches: Iterable[Match]) -> list[Match]:
-    """Merge matches that share a character."""
-    found: list[Match] = []
-    for match in matches:
-        if found and match.start < found[-1].end:
-            found[-1] = replace(found[-1], end=max(found[-1].end, match.end))
-        else:
-            found.append(match)
-    return found
-
-
-def _lies_within(match: Match, others: Iterable[Match]) -> bool:
-    return any(o.start <= match.start and match.end <= o.end for o in others)
+def _lies_within(match: Match, allowed: Iterable[Match]) -> bool:
+    return any(a.start <= match.start and match.end <= a.end for a in allowed)

@@ -1,26 +1,47 @@
 """The run loop: model step, tool step, approvals, handoffs, limits and recovery."""
 
-from .approval import (
-    ApprovalDecision,
-    AskPersonTool,
-    GrantCheck,
-    StandingApproval,
-    UntrustedPolicy,
-    fingerprint,
-)
 from .cancellation import CallOutcome, record_outcomes
-from .compaction import HistoryLimits
-from .function_tool import FunctionTool
+from .capability import (
+    Answer,
+    Attachments,
+    Capability,
+    Context,
+    ModelHandler,
+    ToolHandler,
+    without,
+)
+from .first_retrieval import FirstRetrieval
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
-from .output_schema import (
+from .model_calls.cached_replies import ReplyCache
+from .model_calls.compaction import Compaction
+from .model_calls.plain_request import PlainReply, ask_briefly, ask_once
+from .model_calls.sampling import Sampling
+from .output.answer_citations import Citations
+from .output.output_schema import (
     INSTRUCTIONS,
     OutputSchema,
     is_number,
     table_columns,
     write_number,
 )
-from .plain_request import PlainReply, ask_briefly, ask_once
-from .recorded_calls import (
+from .run_limits import APPROVERS, BUDGET, RAISE_TOOL
+from .run_loop import Events, RunLoop
+from .runtime import AgentRuntime
+from .termination import StopReason, Termination, standard_policy
+from .tool_calls.approval import (
+    ApprovalDecision,
+    Approvals,
+    AskPersonTool,
+    GrantCheck,
+    Grants,
+    StandingApproval,
+    UntrustedPolicy,
+    fingerprint,
+)
+from .tool_calls.cached_calls import ResultCache
+from .tool_calls.function_tool import FunctionTool
+from .tool_calls.offered_tools import ToolSelection
+from .tool_calls.recorded_calls import (
     CallNotRecorded,
     Divergence,
     MadeCall,
@@ -32,39 +53,52 @@ from .recorded_calls import (
     first_divergence,
     made_call,
 )
-from .run_limits import APPROVERS, BUDGET, RAISE_TOOL
-from .run_loop import Events
-from .runtime import AgentRuntime
-from .termination import StopReason, standard_policy
-from .tool_fallback import FallbackStrategy, effect
+from .tool_calls.tool_fallback import FallbackResult, FallbackStrategy, effect
 
 __all__ = [
     "APPROVERS",
     "AgentRuntime",
+    "Answer",
     "ApprovalDecision",
+    "Approvals",
     "AskPersonTool",
+    "Attachments",
     "BUDGET",
     "CallNotRecorded",
     "CallOutcome",
+    "Capability",
+    "Citations",
+    "Compaction",
+    "Context",
     "Divergence",
     "Events",
+    "FallbackResult",
     "FallbackStrategy",
     "GrantCheck",
+    "Grants",
     "StandingApproval",
     "fingerprint",
+    "FirstRetrieval",
     "FunctionTool",
     "HANDOFF_PREFIX",
     "Handoff",
-    "HistoryLimits",
     "INSTRUCTIONS",
     "MadeCall",
+    "ModelHandler",
     "OutputSchema",
     "PlainReply",
     "RecordedCall",
     "RecordedCalls",
     "RecordedPerson",
     "RecordedTool",
+    "ReplyCache",
+    "ResultCache",
+    "RunLoop",
+    "Sampling",
     "StopReason",
+    "Termination",
+    "ToolHandler",
+    "ToolSelection",
     "UNFINISHED",
     "UntrustedPolicy",
     "ask_briefly",
@@ -77,6 +111,7 @@ __all__ = [
     "record_outcomes",
     "standard_policy",
     "table_columns",
+    "without",
     "write_number",
     "RAISE_TOOL",
 ]

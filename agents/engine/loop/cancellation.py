@@ -1,23 +1,30 @@
-"""Records what happens to calls that are running when their run is stopped."""
+"""Stops a run, and records what happens to calls that are running then."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from .tool_fallback import FallbackResult
+from agents.engine.events import Event
+
+from ..sentences import Sentence as _
+from .lifecycle_events import finish_event
+from .run_state import RunState
+from .termination import StopReason
+from .tool_calls.tool_fallback import FallbackResult
 
 CANCEL_GRACE_SECONDS = 1.0
 STOP = "stop"
+CallStatus = Literal["cancelled", "unstarted", "unknown", "done", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOutcome:
     """A stopped call: cancelled, never started, unknown, or finished anyway with a result."""
 
-    status: Literal["cancelled", "unstarted", "unknown", "done", "failed"]
+    status: CallStatus
     result: str = ""
 
     @property
@@ -39,19 +46,54 @@ def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
         _outcomes.reset(token)
 
 
+async def until_aborted(
+    source: AsyncGenerator[Event, None], run_state: RunState, abort: asyncio.Event
+) -> AsyncGenerator[Event, None]:
+    """Yield a run's events until the abort event is set; then end the run as cancelled."""
+    waiting: asyncio.Task[Any] | None = None
+
+    def interrupt(_watcher: asyncio.Task[Any]) -> None:
+        if waiting is not None and abort.is_set():
+            waiting.cancel()
+
+    watcher = asyncio.create_task(abort.wait())
+    watcher.add_done_callback(interrupt)
+    try:
+        async with aclosing(source) as events:
+            while not abort.is_set():
+                # Only while the engine works: what the reader does is no business of ours.
+                task = waiting = asyncio.current_task()
+                try:
+                    event = await anext(events)
+                except StopAsyncIteration:
+                    return
+                except asyncio.CancelledError:
+                    if task is None or not abort.is_set() or task.uncancel():
+                        raise
+                    break
+                finally:
+                    waiting = None
+                yield event
+        if not run_state.is_over:
+            yield finish_event(
+                run_state, StopReason.CANCELLED, detail=_("The run was aborted.")
+            )
+    finally:
+        watcher.cancel()
+
+
 async def cancel_call(task: asyncio.Task[FallbackResult], step: int, effect: str) -> None:
     """Cancel a call because its run is stopped, and record its outcome."""
     if task.cancelled():
         return
     task.cancel(STOP)
     await asyncio.wait([task], timeout=CANCEL_GRACE_SECONDS)
-    if (outcomes := _outcomes.get()) is not None:
-        outcomes[step] = _call_outcome(task, effect)
-
-
-def _call_outcome(task: asyncio.Task[FallbackResult], effect: str) -> CallOutcome:
+    if (outcomes := _outcomes.get()) is None:
+        return
     if task.done() and not task.cancelled() and task.exception() is None:
         result = task.result().result
-        return CallOutcome(status="failed" if result.is_error else "done", result=result.text)
-    # A read-only call leaves nothing behind; how far any other call got is unknown.
-    return CallOutcome(status="cancelled" if effect == "read" else "unknown")
+        status: CallStatus = "failed" if result.is_error else "done"
+        outcomes[step] = CallOutcome(status=status, result=result.text)
+    else:
+        # A read-only call leaves nothing behind; how far any other call got is unknown.
+        outcomes[step] = CallOutcome(status="cancelled" if effect == "read" else "unknown")

@@ -9,13 +9,14 @@ from agents.engine.events import Event, EventType
 from agents.engine.state import AgentState, Message
 from agents.engine.tool import ToolInput, ToolResult, text_argument
 
+from ..sentences import Sentence as _
 from .run_state import RunState, rebuild
 from .shared_context import shared_files
 from .termination import StopReason
 
 MAX_HANDOFF_DEPTH = 3
 HANDOFF_PREFIX = "ask_"  # followed by the agent's name, this is the tool's name
-UNFINISHED = "{agent} couldn't finish: {why}"
+UNFINISHED = _("%(agent)s couldn't finish: %(reason)s")
 SUCCESS_REASONS = {StopReason.COMPLETED, StopReason.DEGRADED}
 
 Events = AsyncGenerator[Event, None]
@@ -47,8 +48,10 @@ class Handoff:
         "properties": {
             "task": {
                 "type": "string",
-                "description": "What to do, with everything the agent needs to know. "
-                "It hasn't seen this chat, only its files.",
+                "description": _(
+                    "What to do, with everything the agent needs to know. It hasn't seen this "
+                    "chat, only its files."
+                ),
             }
         },
         "required": ["task"],
@@ -68,7 +71,9 @@ class Handoff:
         self.name = f"{HANDOFF_PREFIX}{agent}"
         self.agent = agent
         self.sub_agent = sub_agent
-        self.description = f"Ask the agent {agent}. {description}".strip()
+        self.description = _(
+            "Ask the agent %(agent)s. %(description)s", agent=agent, description=description
+        ).strip()
         self.most_depth = most_depth
         self.is_role = is_role
         self.is_first = is_first
@@ -97,45 +102,14 @@ class HandoffRun:
         self.output: Any = None
 
     async def events(self) -> Events:
-        if refusal := self._refusal():
+        path = () if self.handoff.is_first else self.caller.path
+        if refusal := self._refusal(path):
             self.result = ToolResult(error=refusal, mendable=True)
             return
         for event in self.caller.recorded_events:
             self._record_return(event)
         if self.result is not None:
             return
-        async with aclosing(self._sub_agent_events()) as events:
-            async for event in events:
-                self._record_return(event)
-                yield event
-
-    def _record_return(self, event: Event) -> None:
-        """Record the other agent's result, possibly from before an interruption."""
-        if event.type is EventType.HANDOFF_RETURN and event.data["parent"] == self.step:
-            self.result = _to_result(self.handoff.agent, event.data)
-            self.output = event.data.get("output")
-
-    def _refusal(self) -> str:
-        """Return why the handoff isn't allowed: a cycle, or too deep."""
-        if self.handoff.is_role:
-            return ""
-        *before, agent = self._path
-        if agent in before:
-            return f"This handoff would loop: {' → '.join(self._path)}. Do the task yourself."
-        if len(before) > self.handoff.most_depth:
-            most = self.handoff.most_depth
-            return f"Handoffs can be up to {most} levels deep. Do the task yourself."
-        if not self.task.strip():
-            return "Describe the task."
-        return ""
-
-    @property
-    def _path(self) -> tuple[str, ...]:
-        """The agents the task was handed through, ending with the called one."""
-        before = () if self.handoff.is_first else self.caller.path
-        return (*before, self.handoff.agent)
-
-    def _sub_agent_events(self) -> Events:
         event_factory = self.caller.emit.child(self.handoff.agent, self.step)
         sub_agent = self.handoff.sub_agent()
         state = AgentState()
@@ -148,7 +122,7 @@ class HandoffRun:
             run_state = rebuild(self.caller.recorded_events, event_factory, state)
         else:
             run_state = RunState(event_factory, state, self.task)
-        run_state.path = self._path
+        run_state.path = (*path, self.handoff.agent)
         run_state.budgets = self.caller.budgets
         run_state.material = self.caller.material
         # The other agent spends the same budget, and decisions about it are for both.
@@ -159,14 +133,41 @@ class HandoffRun:
             time=progress.time,
             limit_decisions=progress.limit_decisions,
         )
-        return sub_agent.events(run_state)
+        async with aclosing(sub_agent.events(run_state)) as events:
+            async for event in events:
+                self._record_return(event)
+                yield event
+
+    def _record_return(self, event: Event) -> None:
+        """Record the other agent's result, possibly from before an interruption."""
+        if event.type is EventType.HANDOFF_RETURN and event.data["parent"] == self.step:
+            self.result = _to_result(self.handoff.agent, event.data)
+            self.output = event.data.get("output")
+
+    def _refusal(self, callers: tuple[str, ...]) -> str:
+        """Return why the handoff isn't allowed: a cycle, or too deep."""
+        if self.handoff.is_role:
+            return ""
+        if self.handoff.agent in callers:
+            return _(
+                "This handoff would loop: %(path)s. Do the task yourself.",
+                path=" → ".join([*callers, self.handoff.agent]),
+            )
+        if len(callers) > self.handoff.most_depth:
+            return _(
+                "Handoffs can be up to %(times)s levels deep. Do the task yourself.",
+                times=self.handoff.most_depth,
+            )
+        if not self.task.strip():
+            return _("Describe the task.")
+        return ""
 
 
 def _to_result(agent: str, ending: Mapping[str, Any]) -> ToolResult:
     answer: str = ending.get("answer", "")
     if ending.get("stopped_reason") in SUCCESS_REASONS:
         return ToolResult(answer)
-    why = ending.get("detail") or ending.get("stopped_reason") or "it is waiting for a user"
-    sentence = UNFINISHED.format(agent=agent, why=why)
-    partly = f"{sentence} Partial result: {answer}"
+    why = ending.get("detail") or ending.get("stopped_reason") or _("it is waiting for a user")
+    sentence = UNFINISHED.fill(agent=agent, reason=why)
+    partly = _("%(sentence)s Partial result: %(answer)s", sentence=sentence, answer=answer)
     return ToolResult(error=partly if answer else sentence, mendable=True)

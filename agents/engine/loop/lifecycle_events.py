@@ -47,28 +47,32 @@ def resume_event(run_state: RunState) -> Event:
     return run_state.emit(EventType.STATUS, kind=StatusKind.RESUMED, step=run_state.step)
 
 
-def finding_events(run_state: RunState, finding: GuardrailResult, **more: Any) -> list[Event]:
+def finding_events(
+    run_state: RunState, finding: GuardrailResult, **details: Any
+) -> list[Event]:
     """Return the event for a finding, and what a model check has used."""
-    event = guardrail_event(run_state, finding, **more)
+    event = guardrail_event(run_state, finding, **details)
     if not finding.usage:
         return [event]
     run_state.progress.used.add(finding.usage)
     return [event, run_state.emit(EventType.USAGE, step=event.data["step"], **finding.usage)]
 
 
-def guardrail_event(run_state: RunState, finding: GuardrailResult, **more: Any) -> Event:
-    """Return the event for a finding; `more` says what it was about."""
-    judge, emit = finding.details.get("judge"), run_state.emit
-    took = timedelta(seconds=judge["seconds"]) if judge else None
-    started = {"started": (emit.clock.now() - took).isoformat()} if took is not None else {}
+def guardrail_event(run_state: RunState, finding: GuardrailResult, **details: Any) -> Event:
+    """Return the event for a finding; `details` say what it was about."""
+    emit = run_state.emit
+    fields = {}
+    if judge := finding.details.get("judge"):
+        started = emit.clock.now() - timedelta(seconds=judge["seconds"])
+        fields["started"] = started.isoformat()
     return emit(
         EventType.GUARDRAIL,
-        **started,
+        **fields,
         step=run_state.next_step(),
         turn=run_state.turn,
         action=finding.action.value,
         reason=finding.reason,
-        details={**finding.details, **more},
+        details={**finding.details, **details},
     )
 
 

@@ -1,25 +1,26 @@
 """What a run does at one of its limits: it asks a person, finishes or stops."""
 
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 
 from agents.engine.events import Event, EventFactory, EventType
 from agents.engine.turn.assembly import ToolCall
 
-from .approval import digest
+from ..sentences import Sentence as _
+from ..sentences import as_error
 from .lifecycle_events import finish_event, pause_event
 from .run_limits import APPROVERS, BUDGET, RAISE_TOOL, RunLimit
 from .run_state import RunState
 from .termination import StopReason
+from .tool_calls.approval import digest
 
 Events = AsyncGenerator[Event, None]
 
 FINISH_PROMPT = """\
 The budget of this run is used up. Answer the question now with what you have found so far, in \
 its language. Say what is missing. No tools can be used any more."""
-NOT_CALLED = (
-    "Error: the tool wasn't called, because the run's budget is used up. "
-    "Answer with what you have."
+NOT_CALLED = as_error(
+    _("the tool wasn't called, because the run's budget is used up. Answer with what you have.")
 )
 
 
@@ -43,10 +44,29 @@ class WrapUp:
         self.run_state = run_state
 
     async def events(self) -> Events:
-        for call in self.run_state.open:
-            for event in _closed_call(self.run_state, call):
-                yield event
-        self.run_state.say({"role": "user", "content": FINISH_PROMPT})
+        run_state = self.run_state
+        reported_ids = {
+            event.data.get("call", {}).get("id")
+            for event in run_state.recorded_events
+            if event.type is EventType.STEP
+        }
+        for call in run_state.open:
+            run_state.close(call, NOT_CALLED)
+            if call.id in reported_ids:  # before an interruption
+                continue
+            yield run_state.emit(
+                EventType.STEP,
+                status="unstarted",
+                call={
+                    "id": call.id,
+                    "function": {"name": call.name, "arguments": call.arguments},
+                    "effect": "",
+                },
+                step=run_state.next_step(),
+                turn=run_state.turn,
+                kind="tool",
+            )
+        run_state.say({"role": "user", "content": FINISH_PROMPT})
 
 
 class LimitStop:
@@ -105,25 +125,14 @@ def row_end_events(run_state: RunState) -> list[Event]:
         emit = run_state.emit
         factory = emit if parent is None else emit.child(request.agent, parent)
         status = "done" if action == "raise" else "rejected"
-        step_fields = {"step": request.data["step"], "turn": request.data["turn"]}
         event = factory(
-            EventType.STEP, kind=BUDGET, status=status, action=action, **step_fields
+            EventType.STEP,
+            kind=BUDGET,
+            status=status,
+            action=action,
+            step=request.data["step"],
+            turn=request.data["turn"],
         )
         decisions.record(event)
         events.append(event)
     return events
-
-
-def _closed_call(run_state: RunState, call: ToolCall) -> list[Event]:
-    """Report a call that isn't made any more; the model learns why."""
-    run_state.close(call, NOT_CALLED)
-    if any(e.data.get("call", {}).get("id") == call.id for e in _steps(run_state)):
-        return []  # reported before an interruption
-    function = {"name": call.name, "arguments": call.arguments}
-    about = {"step": run_state.next_step(), "turn": run_state.turn, "kind": "tool"}
-    record = {"id": call.id, "function": function, "effect": ""}
-    return [run_state.emit(EventType.STEP, status="unstarted", call=record, **about)]
-
-
-def _steps(run_state: RunState) -> Iterator[Event]:
-    return (e for e in run_state.recorded_events if e.type is EventType.STEP)

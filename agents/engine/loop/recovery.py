@@ -5,14 +5,14 @@ from agents.engine.events import Event, EventType
 from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, Turn
 
-from .approval import ELICITATION, fingerprint
-from .call_events import PREVIEW_CHARS
 from .handoff import Handoff
 from .lifecycle_events import resume_event
 from .limit_step import row_end_events
-from .live_call import QUESTION_INTERRUPTED, answer_event
-from .run_state import Data, RunState
-from .tool_fallback import effect
+from .run_state import RunState
+from .tool_calls.approval import ELICITATION, fingerprint
+from .tool_calls.call_events import PREVIEW_CHARS
+from .tool_calls.live_call import QUESTION_INTERRUPTED, answer_event
+from .tool_calls.tool_fallback import effect
 
 
 def resume_events(run_state: RunState, registry: ToolRegistry) -> list[Event]:
@@ -34,8 +34,26 @@ def resume_events(run_state: RunState, registry: ToolRegistry) -> list[Event]:
 def close_interrupted_calls(run_state: RunState) -> list[Event]:
     """Close interrupted steps; an interrupted turn is repeated."""
     interruption = run_state.interruption
-    events = [_end_event(run_state, data) for data in interruption.unended.values()]
-    events += [_closed_question(run_state, data) for data in run_state.questions.values()]
+    events = list[Event]()
+    for data in interruption.unended.values():
+        ended = run_state.emit(
+            EventType.STEP,
+            step=data["step"],
+            turn=data["turn"],
+            kind="tool",
+            status="failed" if data["is_error"] else "done",
+            action=data.get("stand_in") or data["name"],
+            **({"called": data["name"]} if data.get("stand_in") else {}),
+            observation=data["content"][:PREVIEW_CHARS],
+            started=data["started"],
+        )
+        events.append(ended)
+    # Nobody waits for the answers to an interrupted call's questions any more.
+    answer = SavedAnswer(action="cancel")
+    events += [
+        answer_event(run_state.emit, data["id"], data["step"], answer, QUESTION_INTERRUPTED)
+        for data in run_state.questions.values()
+    ]
     run_state.questions.clear()
     if interruption.model_step is not None:
         events += [
@@ -67,9 +85,8 @@ def mark_uncertain_calls(run_state: RunState, registry: ToolRegistry) -> None:
         is_lost = is_begun and effect(tool) == "at_most_once"
         if is_lost:
             run_state.unsure.add(call.id)
-        if is_lost or run_state.tool_fingerprints.get(
-            call.id, fingerprint(tool)
-        ) != fingerprint(tool):
+        approved = run_state.tool_fingerprints.get(call.id)
+        if is_lost or (approved is not None and approved != fingerprint(tool)):
             run_state.decisions.pop(call.id, None)
             run_state.pending.discard(call.id)
             run_state.shared.discard(call.id)
@@ -82,23 +99,3 @@ def last_plan(run_state: RunState) -> PlanResult:
     facts = run_state.interruption.answer or {"answer": None}
     turn = Turn(content=facts["answer"] or "", finish_reason=facts.get("finish_reason"))
     return PlanResult(thought=run_state.thought, final_answer=facts["answer"], turn=turn)
-
-
-def _closed_question(run_state: RunState, data: Data) -> Event:
-    """Close a question of an interrupted call, which nobody waits for any more."""
-    answer = SavedAnswer(action="cancel")
-    return answer_event(run_state.emit, data["id"], data["step"], answer, QUESTION_INTERRUPTED)
-
-
-def _end_event(run_state: RunState, data: Data) -> Event:
-    return run_state.emit(
-        EventType.STEP,
-        step=data["step"],
-        turn=data["turn"],
-        kind="tool",
-        status="failed" if data["is_error"] else "done",
-        action=data.get("stand_in") or data["name"],
-        **({"called": data["name"]} if data.get("stand_in") else {}),
-        observation=data["content"][:PREVIEW_CHARS],
-        started=data["started"],
-    )

@@ -1,12 +1,13 @@
 """A run's own limits, and what people decided about them: raised, finished or stopped."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Literal
 
 from agents.engine.events import Event, EventType
+
+from ..sentences import Sentence as _
 
 Measure = Literal["seconds", "tokens", "cost"]
 LimitAction = Literal["raise", "finish", "stop"]
@@ -40,23 +41,21 @@ class LimitDecisions:
                 self.requests[data["id"]] = (data["limit_of"], data["measure"])
                 self.unended[data["id"]] = event, None
             case EventType.APPROVAL_RESOLVED if data["id"] in self.requests:
-                self._decide(data)
+                key = self.requests.pop(data["id"])
+                request, _ = self.unended[data["id"]]
+                default: LimitAction = "raise" if data["is_approved"] else "finish"
+                action: LimitAction = data.get("action") or default
+                self.unended[data["id"]] = request, action
+                if action == "raise":
+                    self.raises[key] += request.data["times"]
+                else:
+                    self.endings[key] = action
             case EventType.STEP:
-                done = [id for id, (e, _) in self.unended.items() if _is_same_row(e, event)]
-                for id in done:
-                    del self.unended[id]
-
-    def _decide(self, data: Mapping[str, Any]) -> None:
-        key = self.requests.pop(data["id"])
-        asked, _ = self.unended[data["id"]]
-        action: LimitAction = data.get("action") or (
-            "raise" if data["is_approved"] else "finish"
-        )
-        self.unended[data["id"]] = asked, action
-        if action == "raise":
-            self.raises[key] += asked.data["times"]
-        else:
-            self.endings[key] = action
+                self.unended = {
+                    id: (request, action)
+                    for id, (request, action) in self.unended.items()
+                    if request.data["step"] != data["step"]
+                }
 
     def is_pending(self, key: LimitKey) -> bool:
         return key in self.requests.values()
@@ -125,10 +124,15 @@ class RunLimit:
     def message(self) -> str:
         match self.measure:
             case "seconds":
-                return f"The run reached its time limit ({self.limit:g} s)."
+                return _(
+                    "The run reached its time limit (%(limit)s s).", limit=f"{self.limit:g}"
+                )
             case "tokens":
-                return f"The run reached its token limit ({self.limit:,.0f} tokens)."
-        return f"The run reached its cost limit (${self.limit:g})."
+                return _(
+                    "The run reached its token limit (%(limit)s tokens).",
+                    limit=f"{self.limit:,.0f}",
+                )
+        return _("The run reached its cost limit ($%(limit)s).", limit=f"{self.limit:g}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as it is saved and displayed."""
@@ -141,7 +145,3 @@ class RunLimit:
             "times": self.times,
             "raised": self.raised,
         }
-
-
-def _is_same_row(asked: Event, ended: Event) -> bool:
-    return bool(asked.data["step"] == ended.data["step"])

@@ -12,9 +12,9 @@ from agents.engine.material.run_material import RunMaterial
 from agents.engine.state import AgentState, Message
 from agents.engine.turn.assembly import ToolCall
 
-from .approval import ELICITATION, ApprovalDecision
 from .run_limits import BUDGET, is_about_limit
 from .termination import BudgetPolicy, Progress
+from .tool_calls.approval import ELICITATION, ApprovalDecision
 
 Data = Mapping[str, Any]
 
@@ -34,7 +34,8 @@ class RunState:
     running call has asked. `notes`, and what they used, belong to the next request. `sent` is
     the last request to the model, and `replaced` what it wasn't sent, by alias. `path` are the
     agents a task was handed through, `budgets` theirs; `material` is what all of them have
-    read. `offered` are the tools that the model was sent at the start. `judged_answer` has
+    read. `offered` are the tools that the model was sent at the start, `opening_tool` was
+    called before its first turn. `judged_answer` has
     passed the model checks that hold it back, and `judged_rules` have judged it.
     `recorded_events` are those it was rebuilt from, and `interruption` what was running at
     their end.
@@ -74,6 +75,7 @@ class RunState:
     material: RunMaterial = field(default_factory=RunMaterial)
     path: tuple[str, ...] = ()
     offered: frozenset[str] = frozenset()
+    opening_tool: str = ""
     recorded_events: Sequence[Event] = ()
 
     @classmethod
@@ -113,11 +115,13 @@ class RunState:
         is_untrusted: bool = False,
     ) -> None:
         """Add a call's result and close the call."""
-        more: dict[str, Any] = {"attachments": list(attachments)} if attachments else {}
+        fields: dict[str, Any] = {"tool_call_id": call.id}
+        if attachments:
+            fields["attachments"] = list(attachments)
         if is_untrusted:
-            more["untrusted"] = call.name
-        self.state.add_message("tool", observation, tool_call_id=call.id, **more)
-        self.open = tuple(other for other in self.open if other.id != call.id)
+            fields["untrusted"] = call.name
+        self.state.add_message("tool", observation, **fields)
+        self.open = tuple(open_call for open_call in self.open if open_call.id != call.id)
         self.started_calls.pop(call.id, None)
 
 
@@ -175,22 +179,16 @@ def rebuild(
             run_state.progress.used.add(dict(event.data))
         elif event.data.get("parent") == event_factory.parent and event.type in _HANDLERS:
             _HANDLERS[event.type](run_state, event.data)
-    run_state.progress.time.began -= _worked_seconds(events)
+    worked_seconds = 0.0  # without the time it waited or had no owner
+    for previous, event in pairwise(event for event in events if not event.is_replayed):
+        kind = event.data.get("kind")
+        is_resumed = kind in {StatusKind.RESUMED, StatusKind.REPLAYED}
+        has_waited = kind == StatusKind.LIMITED and event.data.get("waited")
+        if event.type is EventType.APPROVAL_RESOLVED or is_resumed or has_waited:
+            continue
+        worked_seconds += max(0.0, (event.time - previous.time).total_seconds())
+    run_state.progress.time.began -= worked_seconds
     return run_state
-
-
-def _worked_seconds(events: Sequence[Event]) -> float:
-    """Return how long the run has worked, without the time it waited or had no owner."""
-    own = [event for event in events if not event.is_replayed]
-    pairs = [(a, b) for a, b in pairwise(own) if not _ends_pause(b)]
-    return sum(max(0.0, (b.time - a.time).total_seconds()) for a, b in pairs)
-
-
-def _ends_pause(event: Event) -> bool:
-    kind = event.data.get("kind")
-    goes_on = kind in {StatusKind.RESUMED, StatusKind.REPLAYED}
-    waited = kind == StatusKind.LIMITED and bool(event.data.get("waited"))
-    return event.type is EventType.APPROVAL_RESOLVED or goes_on or waited
 
 
 def _on_run_started(run_state: RunState, data: Data) -> None:
@@ -279,6 +277,7 @@ def _on_tool_call(run_state: RunState, data: Data) -> None:
     if "messages" in data:  # a call that no model decided on
         for message in data["messages"]:
             run_state.say(message)
+        run_state.opening_tool = tool_call.name
         run_state.open = (*run_state.open, tool_call)
         run_state.interruption.is_checked = True
     if data.get("is_barred"):

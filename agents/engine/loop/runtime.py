@@ -1,35 +1,34 @@
 """The agent runtime: think, act and observe until there is an answer, as an event stream."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from agents.engine import errors
-from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventFactory, EventType, mark_replayed
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.resilience.circuit_breaker import Circuits
-from agents.engine.resilience.retry import RetryPolicy
-from agents.engine.spending import NO_LIMITS, SpendingGate
 from agents.engine.state import AgentState, AgentStep, Message
-from agents.engine.tool import ToolRegistry
-from agents.engine.tool_selection import ToolSelector
+from agents.engine.tool import Tool, ToolRegistry, specification
 
-from .approval import ApprovalPolicy, GrantCheck, UntrustedPolicy
-from .compaction import HistoryLimits
-from .error_filter import ErrorFilter
-from .offered_tools import add_search_tools
-from .output_schema import OutputSchema
+from ..sentences import without_error_prefix
+from .cancellation import until_aborted
+from .capability import Attachments, Capability, Hooks
+from .model_calls.model_call import ModelCall
+from .output.output_schema import OutputSchema
 from .run_loop import Events, RunLoop
 from .run_state import RunState, rebuild
+from .screening.error_filter import ErrorFilter
 from .shared_context import fit_files
-from .termination import ERRORS, StopReason, TerminationPolicy, standard_policy
-from .tool_fallback import FallbackStrategy
+from .termination import ERRORS, StopReason, Termination
+from .tool_calls.approval import Approvals
+from .tool_calls.tool_fallback import FallbackStrategy
 
 WAITING = "waiting"
+Found = TypeVar("Found", bound=Capability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,70 +57,78 @@ class AgentRuntime:
 
     def __init__(
         self,
-        planner: ReActPlanner,
-        tool_registry: ToolRegistry,
-        guardrails: Guardrails,
-        fallback_strategy: FallbackStrategy,
+        planner: ReActPlanner | Sequence[ReActPlanner],
+        tool_registry: ToolRegistry | Iterable[Tool] = (),
+        guardrails: Guardrails | None = None,
+        fallback_strategy: FallbackStrategy | None = None,
         max_steps: int = 10,
         *,
-        policy: TerminationPolicy | None = None,
-        retry: RetryPolicy | None = None,
-        auto_execute_tools: bool = True,
+        capabilities: Iterable[Capability] = (),
         output: OutputSchema | None = None,
-        fallback_planners: Sequence[ReActPlanner] = (),
-        circuits: Circuits | None = None,
-        attachments: AttachmentStore | None = None,
-        allows_sampling: bool = False,
-        grants: GrantCheck | None = None,
-        after_untrusted: UntrustedPolicy = "suspicious",
-        retrieval_tool: str = "",
-        history_limits: HistoryLimits | None = None,
-        notes: Sequence[Mapping[str, Any]] = (),
-        cites: bool = True,
-        spending: SpendingGate = NO_LIMITS,
-        tool_selector: ToolSelector | None = None,
         name: str = "agent",
     ) -> None:
-        """`notes` are about the first request, e.g. what the instructions contain and why.
-
-        With `cites`, numbers in brackets are citations once the run has searched. With
-        `tool_selector`, a model with many tools is only sent those that fit the question.
-        """
-        self.planner = planner
-        self.tools = tool_registry
-        self.guardrails = guardrails
-        self.fallback = fallback_strategy
-        self.max_steps = max_steps
-        self.policy = policy or standard_policy()
-        self.retry = retry or RetryPolicy()
-        self.output = output
-        self.approval_policy = ApprovalPolicy(
-            tool_registry, auto_execute_tools, grants=grants, after_untrusted=after_untrusted
+        """Several planners are the model and its fallbacks, in their order."""
+        self.planners = (planner,) if isinstance(planner, ReActPlanner) else tuple(planner)
+        self.tools = (
+            tool_registry
+            if isinstance(tool_registry, ToolRegistry)
+            else ToolRegistry(tool_registry)
         )
-        self.retrieval_tool = retrieval_tool
-        self.fallback_planners = tuple(fallback_planners)
-        self.circuits = circuits
-        self.attachments = attachments or MemoryAttachmentStore()
-        self.allows_sampling = allows_sampling
-        self.history_limits = history_limits
-        self.notes = tuple(notes)
-        self.cites = cites
-        self.spending = spending
+        self.guardrails = guardrails or Guardrails()
+        self.fallback = fallback_strategy or FallbackStrategy()
+        self.max_steps = max_steps
+        self.capabilities = tuple(capabilities)
+        self.output = output
         self.name = name
-        self.tool_selector = add_search_tools(tool_registry, tool_selector)
+        self.hooks = Hooks(self.capabilities)
+        self.model_handler = self.hooks.wrap_model(ModelCall.ask)
+        self.policy = (self.find(Termination) or Termination()).policy
+        self.approvals = self.find(Approvals) or Approvals()
+        self.attachments = (self.find(Attachments) or Attachments()).store
+        self.abort: asyncio.Event | None = None
+
+    @property
+    def planner(self) -> ReActPlanner:
+        return self.planners[0]
+
+    @property
+    def available_tools(self) -> list[dict[str, Any]]:
+        """The tools as a model is sent them."""
+        return [specification(tool) for tool in self.tools]
+
+    def find(self, kind: type[Found]) -> Found | None:
+        """Return the agent's capability of this kind, if it has one."""
+        return next((c for c in self.capabilities if isinstance(c, kind)), None)
+
+    async def __aenter__(self) -> Self:
+        """Return the agent with an abort event, which ends its runs; so does the exit."""
+        self.abort = asyncio.Event()
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        if self.abort is not None:
+            self.abort.set()
 
     async def run(
-        self, query: str, state: AgentState | None = None, *, raise_on_failure: bool = False
+        self,
+        query: str,
+        state: AgentState | None = None,
+        *,
+        abort_event: asyncio.Event | None = None,
+        raise_on_failure: bool = False,
     ) -> AgentResult:
-        """Run to the end, or until a person has to decide.
+        """Run to the end, until a person has to decide, or until the abort event is set.
 
         With `raise_on_failure` a failed run raises its error; see `agents.engine.errors`.
         """
         state = state or AgentState()
         failure: Event | None = None
-        async for event in self.stream(query, state):
+        async for event in self.stream(query, state, abort_event=abort_event):
             last = event
-            if _is_failure(event):
+            # Not of an agent it handed off to.
+            if "parent" not in event.data and (
+                event.type is EventType.ERROR or event.data.get("error_type")
+            ):
                 failure = event
         result = AgentResult(
             answer=last.data.get("answer", ""),
@@ -133,9 +140,18 @@ class AgentRuntime:
         )
         return result.raise_for_status() if raise_on_failure else result
 
-    def stream(self, query: str, state: AgentState | None = None) -> Events:
-        """Run and yield events. The last one is `run_finished`, or `run_paused` if it waits."""
-        return self._deliver(RunState.start(self.name, query, state))
+    def stream(
+        self,
+        query: str,
+        state: AgentState | None = None,
+        *,
+        abort_event: asyncio.Event | None = None,
+    ) -> Events:
+        """Run and yield events. The last one is `run_finished`, or `run_paused` if it waits.
+
+        The run ends as soon as the abort event is set, and the state is valid for the next one.
+        """
+        return self._deliver(RunState.start(self.name, query, state), abort_event)
 
     def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
         """Resume after these events.
@@ -154,8 +170,11 @@ class AgentRuntime:
 
         `kept_events` are those already replayed, if the rerun was interrupted.
         """
-        replayed = list(kept_events) or [await self._start_event(recorded[0])]
-        if not kept_events:
+        replayed = list(kept_events)
+        if not replayed:  # it starts with the other run's question and its own setup
+            run_loop = self.run_loop(RunState.start(self.name, recorded[0].data["query"]))
+            await run_loop.prepare()
+            replayed.append(run_loop.start_event())
             yield replayed[0]
         for event in map(mark_replayed, recorded[len(replayed) :]):
             replayed.append(event)
@@ -164,11 +183,16 @@ class AgentRuntime:
             async for event in events:
                 yield event
 
-    async def _deliver(self, run_state: RunState) -> Events:
+    async def _deliver(
+        self, run_state: RunState, abort_event: asyncio.Event | None = None
+    ) -> Events:
         """Yield a run's events in contiguous numbers, with error texts filtered."""
         error_filter = ErrorFilter(self.guardrails)
         seq = run_state.emit.seq
-        async with aclosing(self.events(run_state)) as events:
+        source = self.events(run_state)
+        if (abort_event := abort_event or self.abort) is not None:
+            source = until_aborted(source, run_state, abort_event)
+        async with aclosing(source) as events:
             async for event in events:
                 seq += 1
                 # Concurrent streams can interleave their numbers.
@@ -193,35 +217,16 @@ class AgentRuntime:
 
     def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
         """Return the same model in another role: without tools, with structured output."""
-        planners = [self.planner, *self.fallback_planners]
-        planner, *others = [planner.with_instructions(instructions) for planner in planners]
+        wrappers = [c for c in self.capabilities if "model_call" in c.overridden]
         return AgentRuntime(
-            planner,
+            [planner.with_instructions(instructions) for planner in self.planners],
             ToolRegistry(),
             self.guardrails.without_model_checks(),
             self.fallback,
-            policy=self.policy,
-            retry=self.retry,
+            capabilities=[Termination(self.policy), Attachments(self.attachments), *wrappers],
             output=output,
-            fallback_planners=others,
-            circuits=self.circuits,
-            attachments=self.attachments,
-            cites=False,  # a plan or a verdict isn't an answer
             name=name,
         )
-
-    async def _start_event(self, origin: Event) -> Event:
-        """Return the start event of a run with another run's question and its own setup."""
-        run_loop = self.run_loop(RunState.start(self.name, origin.data["query"]))
-        await run_loop.select_tools()
-        return run_loop.start_event()
-
-
-def _is_failure(event: Event) -> bool:
-    """Whether this agent or one of its tools failed, not an agent it handed off to."""
-    if "parent" in event.data:
-        return False
-    return event.type is EventType.ERROR or bool(event.data.get("error_type"))
 
 
 def _error(last: Event, failure: Event | None) -> AgentError | None:
@@ -229,9 +234,10 @@ def _error(last: Event, failure: Event | None) -> AgentError | None:
     reason = last.data.get("stopped_reason", StopReason.COMPLETED)
     if reason == StopReason.COMPLETED:
         return None
-    data, detail = failure.data if failure else {}, last.data.get("detail", "")
+    data = failure.data if failure else {}
+    detail = last.data.get("detail", "")
     if failure is not None and failure.type is EventType.ERROR:
         return errors.error_class(data["type"])(detail, advice=last.data.get("advice", ""))
     if reason == StopReason.DEGRADED:
-        detail = str(data.get("content", "")).removeprefix("Error: ") or detail
+        detail = without_error_prefix(str(data.get("content", ""))) or detail
     return ERRORS[StopReason(reason)](detail, advice=last.data.get("advice", ""))

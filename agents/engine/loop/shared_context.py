@@ -10,7 +10,8 @@ WINDOW_SHARE = 2
 CUT_PROMPT = (
     "[… cut: this model's context is too small for the rest. Search for it if you can.]"
 )
-PASSAGES_OPENING, PASSAGES_CLOSING = "<passages>", "</passages>"
+PASSAGES_OPENING = "<passages>"
+PASSAGES_CLOSING = "</passages>"
 PASSAGES_PROMPT = (
     "This was found in the documents for the question. Cite passages by their number, e.g. [1]."
 )
@@ -53,5 +54,5 @@ def fit_files(files: Message, window: int | None, count: Callable[[str], int]) -
     text = files.get("material", "")
     if window is None or not text or (tokens := count(text)) <= window // WINDOW_SHARE:
         return files
-    kept = text[: len(text) * (window // WINDOW_SHARE) // tokens]
-    return {**files, "material": f"{kept}\n{CUT_PROMPT}"}
+    beginning = text[: len(text) * (window // WINDOW_SHARE) // tokens]
+    return {**files, "material": f"{beginning}\n{CUT_PROMPT}"}

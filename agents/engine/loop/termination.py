@@ -22,8 +22,10 @@ from agents.engine.errors import (
 )
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
+from ..sentences import Sentence as _
+from .capability import Capability
+from .model_calls.usage import RunUsage
 from .run_limits import LimitDecisions, Measure, RunLimit
-from .usage import RunUsage
 
 
 class StopReason(StrEnum):
@@ -57,8 +59,8 @@ def stop_reason(error: AgentError) -> StopReason:
     """Return the stop reason for this error."""
     if isinstance(error, QuotaExceeded):
         return StopReason.BUDGET
-    found = (reason for reason, kind in ERRORS.items() if type(error) is kind)
-    return next(found, StopReason.ERROR)
+    reasons = (reason for reason, kind in ERRORS.items() if type(error) is kind)
+    return next(reasons, StopReason.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Progress:
 
     def per_tool(self) -> Counter[str]:
         totals: Counter[str] = Counter()
-        for (name, _), times in self.calls.items():
+        for (name, _arguments), times in self.calls.items():
             totals[name] += times
         return totals
 
@@ -183,7 +185,11 @@ class DuplicateDetectionPolicy:
                 times = self.max_duplicates + 1
                 return TerminateImmediately(
                     StopReason.DUPLICATE,
-                    f"The agent called {call.name!r} {times} times with the same input.",
+                    _(
+                        "The agent called %(tool)s %(times)s times with the same input.",
+                        tool=repr(call.name),
+                        times=times,
+                    ),
                 )
             counted.record(call)
         return decision
@@ -211,12 +217,19 @@ class ToolCallLimitPolicy:
             return decision
         totals = progress.per_tool() + Counter(call.name for call in decision.calls)
         for name, times in totals.items():
-            most = self.limits.get(name, self.max_calls_per_tool)
+            limit = self.limits.get(name, self.max_calls_per_tool)
             # The general limit ends loops of the model, which decides on no stand-ins.
-            others = progress.stand_ins[name] if name in self.limits else 0
-            if most is not None and times + others > most:
-                return TerminateImmediately(StopReason.TOOL_LIMIT, limit_message(name, most))
+            stand_ins = progress.stand_ins[name] if name in self.limits else 0
+            if limit is not None and times + stand_ins > limit:
+                return TerminateImmediately(StopReason.TOOL_LIMIT, limit_message(name, limit))
         return decision
+
+
+class Termination(Capability):
+    """When a run ends, by this policy."""
+
+    def __init__(self, policy: TerminationPolicy | None = None) -> None:
+        self.policy = policy or standard_policy()
 
 
 def find_tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
@@ -228,8 +241,12 @@ def find_tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
     return {}
 
 
-def limit_message(name: str, most: int) -> str:
-    return f"The agent can call {name!r} up to {most} times per run."
+def limit_message(name: str, limit: int) -> str:
+    return _(
+        "The agent can call %(tool)s up to %(times)s times per run.",
+        tool=repr(name),
+        times=limit,
+    )
 
 
 class BudgetPolicy:
@@ -268,7 +285,7 @@ class BudgetPolicy:
 
     def reached_limit(self, progress: Progress) -> str:
         """Return which limit is reached, or an empty string."""
-        return next((one.message for one in self.limits(progress) if one.is_reached), "")
+        return next((limit.message for limit in self.limits(progress) if limit.is_reached), "")
 
     def limits(self, progress: Progress) -> Iterator[RunLimit]:
         """Yield the limits as they are now, with what people decided about them."""

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 MAX_RANGE = 30
 MAX_LIST_CHARS = 20_000
@@ -48,25 +49,32 @@ def check_citations(
 ) -> CitationCheck:
     """Remove the numbers that no source has; `is_quoted` text in brackets isn't a citation."""
     plain = text.translate(_HALF_WIDTH)
-    found = list(CITATION.finditer(plain))
-    if not found:
+    candidates = list(CITATION.finditer(plain))
+    if not candidates:
         return CitationCheck(text)
-    skipped = [part.span() for part in _SKIPPED.finditer(text)]
-    cited = [one for one in found if _is_citation(one, plain, skipped, is_quoted)]
-    parts: list[str] = []
+    skipped = [match.span() for match in _SKIPPED.finditer(text)]
+    citations = [c for c in candidates if _is_citation(c, plain, skipped, is_quoted)]
+    pieces: list[str] = []
     removed: dict[int, None] = {}
-    at = 0
-    for chain in _chains(cited, plain):
-        start, end = chain[0].start(), chain[-1].end()
-        unknown = [n for one in chain for n in cited_numbers(one) if n not in citable]
+    copied = 0
+    for chain in _chains(citations, plain):
+        start = chain[0].start()
+        end = chain[-1].end()
+        unknown = [n for citation in chain for n in cited_numbers(citation) if n not in citable]
         if not unknown:
             continue
         removed |= dict.fromkeys(unknown)
-        kept = _kept_citations(chain, text, citable)
-        start, end = (start, end) if kept else _with_space(text, start, end, at)
-        parts += [text[at:start], kept]
-        at = end
-    return CitationCheck("".join([*parts, text[at:]]), tuple(removed))
+        valid = _valid_citations(chain, text, citable)
+        if not valid:
+            # One space would be left over beside the removed citation.
+            has_space = start > copied and text[start - 1] in " \t\u3000"
+            if has_space and _FOLLOWING.match(text, end):
+                start -= 1
+            elif (start == 0 or text[start - 1] == "\n") and text[end : end + 1] == " ":
+                end += 1
+        pieces += [text[copied:start], valid]
+        copied = end
+    return CitationCheck("".join([*pieces, text[copied:]]), tuple(removed))
 
 
 def cited_numbers(citation: re.Match[str]) -> list[int]:
@@ -80,71 +88,63 @@ def cited_numbers(citation: re.Match[str]) -> list[int]:
 
 def listed_numbers(observations: Iterable[str]) -> set[int]:
     """Return the numbers under which other tools list their results."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for text in observations:
         text = text[:MAX_LIST_CHARS]
-        found.update(map(int, _HEAD.findall(text)))
+        numbers.update(map(int, _HEAD.findall(text)))
         if text.startswith(("[", "{")):
-            found.update(range(1, _list_size(text) + 1))
-    return found
+            numbers.update(range(1, _list_size(text) + 1))
+    return numbers
 
 
 def _is_citation(
-    found: re.Match[str],
+    candidate: re.Match[str],
     plain: str,
     skipped: Collection[tuple[int, int]],
     is_quoted: Callable[[str], bool],
 ) -> bool:
-    start, end = found.span()
+    start, end = candidate.span()
     if any(a < end and start < b for a, b in skipped) or plain[end : end + 1] == "(":
         return False
-    if plain[:start].endswith("\\") or is_quoted(found[0]):
+    if plain[:start].endswith("\\") or is_quoted(candidate[0]):
         return False
-    return all(_is_range(item) for item in (found["numbers"] or found["number"]).split(","))
+    for item in (candidate["numbers"] or candidate["number"]).split(","):
+        if re.search(r"[-–—〜～]", item):
+            numbers = [int(number) for number in re.findall(r"\d+", item)]
+            if not all(0 < last - first < MAX_RANGE for first, last in pairwise(numbers)):
+                return False
+    return True
 
 
-def _is_range(item: str) -> bool:
-    numbers = [int(number) for number in re.findall(r"\d+", item)]
-    pairs = zip(numbers, numbers[1:], strict=False)
-    has_dash = re.search(r"[-–—〜～]", item) is not None
-    return not has_dash or all(0 < last - first < MAX_RANGE for first, last in pairs)
-
-
-def _chains(found: list[re.Match[str]], plain: str) -> Iterator[list[re.Match[str]]]:
+def _chains(citations: list[re.Match[str]], plain: str) -> Iterator[list[re.Match[str]]]:
     """Group citations with nothing but a comma or a space between them."""
     chain: list[re.Match[str]] = []
-    for one in found:
-        if chain and not _SEPARATOR.fullmatch(plain, chain[-1].end(), one.start()):
+    for citation in citations:
+        if chain and not _SEPARATOR.fullmatch(plain, chain[-1].end(), citation.start()):
             yield chain
             chain = []
-        chain.append(one)
+        chain.append(citation)
     if chain:
         yield chain
 
 
-def _kept_citations(chain: list[re.Match[str]], text: str, citable: Collection[int]) -> str:
-    kept: list[str] = []
+def _valid_citations(chain: list[re.Match[str]], text: str, citable: Collection[int]) -> str:
+    """Return the citations without the numbers that no source has."""
+    pieces: list[str] = []
     end = chain[0].start()
-    for one in chain:
-        separator, end = text[end : one.start()], one.end()
-        numbers = cited_numbers(one)
-        known = [number for number in numbers if number in citable]
-        if not known:
+    for citation in chain:
+        separator = text[end : citation.start()]
+        end = citation.end()
+        numbers = cited_numbers(citation)
+        valid = [number for number in numbers if number in citable]
+        if not valid:
             continue
-        whole = text[one.start() : one.end()]
-        comma = "、" if "、" in whole else ", "
-        fewer = f"{whole[0]}{comma.join(map(str, known))}{whole[-1]}"
-        kept += [separator if kept else "", whole if len(known) == len(numbers) else fewer]
-    return "".join(kept)
-
-
-def _with_space(text: str, start: int, end: int, least: int) -> tuple[int, int]:
-    """Include one space that would be left over beside a removed citation."""
-    if start > least and text[start - 1] in " \t\u3000" and _FOLLOWING.match(text, end):
-        return start - 1, end
-    if (start == 0 or text[start - 1] == "\n") and text[end : end + 1] == " ":
-        return start, end + 1
-    return start, end
+        original = text[citation.start() : citation.end()]
+        comma = "、" if "、" in original else ", "
+        shortened = f"{original[0]}{comma.join(map(str, valid))}{original[-1]}"
+        pieces.append(separator if pieces else "")
+        pieces.append(original if len(valid) == len(numbers) else shortened)
+    return "".join(pieces)
 
 
 def _list_size(text: str) -> int:

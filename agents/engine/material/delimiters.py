@@ -19,7 +19,7 @@ _MARKS = re.compile(
 
 def wrap_untrusted(text: str, tool: str) -> str:
     """Return the text between marks that it can't contain itself."""
-    safe = _LOOKALIKE.sub(lambda found: _REPLACED[found[0]], text)
+    safe = _LOOKALIKE.sub(lambda match: _REPLACED[match[0]], text)
     name = re.sub(r"[^\w.-]", "_", tool)
     return "\n".join([OPENING_TEMPLATE.format(tool=name), NOTE_PROMPT, safe, CLOSING])
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails
 
-OPENING, CLOSING = "<attached_files>", "</attached_files>"
+OPENING = "<attached_files>"
+CLOSING = "</attached_files>"
 LEFT_OUT_PROMPT = "[The text of this file was left out because a guardrail blocks it.]"
 _MARKS = re.compile(r"<(?=\s{0,3}/?\s{0,3}(?:attached_files|file|image_text)\b)", re.IGNORECASE)
 _PART = re.compile(
@@ -32,10 +33,11 @@ class ScreenedFiles:
     blocked_by: FileFinding | None = None
 
 
-def file_part(name: str, text: str, mark: str = "file", **about: str) -> str:
+def file_part(name: str, text: str, mark: str = "file", **attributes: str) -> str:
     """Return a file's text between marks that it can't close."""
-    more = "".join(f' {key}="{attribute(value)}"' for key, value in about.items())
-    return f'<{mark} name="{attribute(name)}"{more}>\n{inert(text)}\n</{mark}>'
+    pairs = {"name": name, **attributes}
+    head = " ".join([mark, *(f'{key}="{attribute(value)}"' for key, value in pairs.items())])
+    return f"<{head}>\n{inert(text)}\n</{mark}>"
 
 
 def attribute(text: str) -> str:
@@ -50,7 +52,7 @@ def inert(text: str) -> str:
 
 def named_parts(text: str) -> list[tuple[str, str]]:
     """Return the names and texts of the files in a message."""
-    return [(part["name"], part["text"]) for part in _PART.finditer(text)]
+    return [(match["name"], match["text"]) for match in _PART.finditer(text)]
 
 
 def screen_files(material: str, guardrails: Guardrails) -> ScreenedFiles:
@@ -64,13 +66,13 @@ def screen_files(material: str, guardrails: Guardrails) -> ScreenedFiles:
     findings: list[FileFinding] = []
     blocked: list[FileFinding] = []
 
-    def screen(part: re.Match[str]) -> str:
-        inspected = rules.inspect(part["text"], "input")
-        findings.extend(FileFinding(part["name"], one) for one in inspected.findings)
+    def screen(match: re.Match[str]) -> str:
+        inspected = rules.inspect(match["text"], "input")
+        findings.extend(FileFinding(match["name"], finding) for finding in inspected.findings)
         if inspected.is_blocked:
-            blocked.append(FileFinding(part["name"], inspected.result))
+            blocked.append(FileFinding(match["name"], inspected.result))
         text = LEFT_OUT_PROMPT if inspected.is_blocked else inert(inspected.text)
-        return f"{part['head']}{text}\n</{part['mark']}>"
+        return f"{match['head']}{text}\n</{match['mark']}>"
 
     text = _PART.sub(screen, material)
     return ScreenedFiles(text, tuple(findings), next(iter(blocked), None))

@@ -28,8 +28,8 @@ def find_instructions(text: str) -> str:
     """Return the beginning of what looks like instructions to a model, or an empty text."""
     text = text[:MAX_CHARS].encode(errors="replace").decode()
     for reading in _readings(text):
-        if found := _pattern().search(reading):
-            start = max(reading.rfind("\n", 0, found.start()) + 1, found.start() - 40)
+        if match := _pattern().search(reading):
+            start = max(reading.rfind("\n", 0, match.start()) + 1, match.start() - 40)
             return " ".join(reading[start : start + EXCERPT_CHARS].split())
     return ""
 
@@ -37,9 +37,9 @@ def find_instructions(text: str) -> str:
 @cache
 def _pattern() -> Any:
     library = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-    words: dict[str, str] = library["words"]
-    every = [pattern for patterns in library["patterns"].values() for pattern in patterns]
-    filled = [_WORD.sub(lambda name: words[name[1]], pattern) for pattern in every]
+    synonyms: dict[str, str] = library["words"]
+    patterns = [pattern for group in library["patterns"].values() for pattern in group]
+    filled = [_WORD.sub(lambda name: synonyms[name[1]], pattern) for pattern in patterns]
     return compile_re2("(?im)" + "|".join(f"(?:{pattern})" for pattern in filled))
 
 

@@ -12,7 +12,6 @@ _CITING_FIELD = re.compile(r"(?:citation|source|reference)s?|出典|引用", re.
 _NUMBER = re.compile(r"\[?(\d{1,3})\]?")
 
 TextCheck = Callable[[str], CitationCheck]
-_REMOVED = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +35,21 @@ def check_output_citations(
                 for key, item in value.items()
             }
         if isinstance(value, list):
-            items = [_checked_item(item, is_citing) for item in value]
-            return [item for item in items if item is not _REMOVED]
+            items = []
+            for item in value:
+                number = _field_number(item) if is_citing else None
+                if number is None:
+                    items.append(check(item, is_citing=is_citing))
+                elif is_known(number):
+                    items.append(item)
+                else:
+                    removed[number] = None
+            return items
         if not isinstance(value, str):
             return value
         checked = check_text(value)
         removed.update(dict.fromkeys(checked.removed))
         return checked.text
-
-    def _checked_item(item: Any, is_citing: bool) -> Any:
-        number = _field_number(item) if is_citing else None
-        if number is not None and not is_known(number):
-            removed[number] = None
-            return _REMOVED
-        return item if number is not None else check(item, is_citing=is_citing)
 
     return OutputCheck(check(value, is_citing=False), tuple(removed))
 
@@ -65,13 +65,13 @@ def output_numbers(value: Any, *, is_citing: bool = False) -> Iterator[int]:
     elif is_citing and (number := _field_number(value)) is not None:
         yield number
     elif isinstance(value, str):
-        for found in CITATION.finditer(value):
-            yield from cited_numbers(found)
+        for citation in CITATION.finditer(value):
+            yield from cited_numbers(citation)
 
 
 def _field_number(value: Any) -> int | None:
     """Return the passage that an item of a field with sources stands for."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-    return int(found[1]) if found else None
+    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    return int(match[1]) if match else None

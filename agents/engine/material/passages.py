@@ -77,9 +77,9 @@ class Passage:
 
     @property
     def citation(self) -> str:
-        path = " › ".join(part for part in (self.title, self.heading) if part)
-        place = ", ".join(part for part in (f"{self.name} #{self.ordinal}", self.place) if part)
-        return f"{path} ({place})"
+        path = " › ".join(filter(None, (self.title, self.heading)))
+        position = ", ".join(filter(None, (f"{self.name} #{self.ordinal}", self.place)))
+        return f"{path} ({position})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is saved with the run."""

@@ -37,8 +37,8 @@ class RunMaterial:
                 material.has_untrusted = True
                 material.suspect_steps += [0] if message.get("is_suspect") else []
             if message.get("sources"):
-                read = parse_passages(str(message["content"]))
-                texts = {passage.number: passage.text for passage in read}
+                passages = parse_passages(str(message["content"]))
+                texts = {passage.number: passage.text for passage in passages}
                 for passage in recorded_passages(message["sources"]):
                     material._add(passage)
                     material.earlier[passage.number] = texts.get(passage.number, "")

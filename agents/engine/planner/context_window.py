@@ -13,8 +13,14 @@ from . import message_attachments
 MIN_OBSERVATION_CHARS = 500
 MESSAGE_OVERHEAD_TOKENS = 4  # tokens a provider adds per message
 _UNCOUNTED_FIELDS = {
-    *("role", "content", "tool_call_id", "model", "attachments"),
-    *("untrusted", "sources", "is_suspect"),
+    "attachments",
+    "content",
+    "is_suspect",
+    "model",
+    "role",
+    "sources",
+    "tool_call_id",
+    "untrusted",
 }
 
 
@@ -31,69 +37,44 @@ def fit(
     messages: Sequence[Message], most_tokens: int | None, count: Callable[[str], int]
 ) -> FittedMessages:
     """Keep the newest exchanges that fit; the last one stays, shortened if needed."""
-    history = [
-        _repair_arguments(message)
-        for message in repair_history(messages)
-        if not _is_empty(message)
-    ]
+    history: list[Message] = []
+    for message in repair_history(messages):
+        if calls := message.get("tool_calls"):
+            history.append({**message, "tool_calls": [_repair_call(call) for call in calls]})
+        elif message.get("content") or message["role"] not in {"user", "assistant"}:
+            history.append(message)
     if most_tokens is None:
         return FittedMessages(messages=history)
     sizes = [count_message_tokens(message, count) for message in history]
-    start = _first_fitting(history, sizes, most_tokens)
-    kept, size = history[start:], sum(sizes[start:])
+    # From a question on, never from the middle of an exchange.
+    starts = question_indexes(history) or [0]
+    start = next((i for i in starts if sum(sizes[i:]) <= most_tokens), starts[-1])
+    size = sum(sizes[start:])
+    newest = history[start:]
     if size <= most_tokens:
-        return FittedMessages(messages=kept, dropped=start)
-    shorter, size = _drop_attachments(kept, size, most_tokens)
+        return FittedMessages(messages=newest, dropped=start)
+    shorter = list(newest)
+    # Attachments are left out first, the oldest ones before others.
+    for index, message in enumerate(shorter):
+        if size > most_tokens and (refs := refs_of(message)):
+            shorter[index] = message_attachments.drop(message)
+            size -= token_count(refs)
     if size > most_tokens:
-        shorter = _shorten_observations(shorter, (size - most_tokens) / max(1, size))
-    changed = sum(old is not new for old, new in zip(kept, shorter, strict=True))
+        # This share, and a little more, is cut from the middle of tool results.
+        share = (size - most_tokens) / max(1, size)
+        for index, message in enumerate(shorter):
+            text = message["content"]
+            if message["role"] == "tool" and len(text) > MIN_OBSERVATION_CHARS:
+                kept_chars = int(len(text) * (1 - share) * 0.9)
+                kept_chars = max(MIN_OBSERVATION_CHARS, kept_chars) // 2 * 2
+                gap = f"\n[… {len(text) - kept_chars:,} characters cut …]\n"
+                shorter[index] = {**message, "content": shorten_middle(text, kept_chars, gap)}
+    changed = sum(old is not new for old, new in zip(newest, shorter, strict=True))
     return FittedMessages(messages=shorter, dropped=start, shortened=changed)
 
 
-def _first_fitting(history: Sequence[Message], sizes: Sequence[int], most: int) -> int:
-    """Return the index to start from: a question, never the middle of an exchange."""
-    begins = question_indexes(history)
-    for at in begins:
-        if sum(sizes[at:]) <= most:
-            return at
-    return begins[-1] if begins else 0
-
-
-def _drop_attachments(
-    messages: Sequence[Message], size: int, most: int
-) -> tuple[list[Message], int]:
-    """Leave out attachments, the oldest first, until the messages fit."""
-    shorter = list(messages)
-    for at, message in enumerate(shorter):
-        if size > most and (refs := refs_of(message)):
-            shorter[at] = message_attachments.drop(message)
-            size -= token_count(refs)
-    return shorter, size
-
-
-def _shorten_observations(messages: Sequence[Message], share: float) -> list[Message]:
-    """Cut this share, and a little more, from the middle of tool results."""
-    return [
-        {**message, "content": _cut_middle(message["content"], share)}
-        if message["role"] == "tool" and len(message["content"]) > MIN_OBSERVATION_CHARS
-        else message
-        for message in messages
-    ]
-
-
-def _cut_middle(text: str, share: float) -> str:
-    keep = max(MIN_OBSERVATION_CHARS, int(len(text) * (1 - share) * 0.9)) // 2 * 2
-    return shorten_middle(text, keep, f"\n[… {len(text) - keep:,} characters cut …]\n")
-
-
-def _repair_arguments(message: Message) -> Message:
-    """Repair unparsable arguments, which make some providers reject every later request."""
-    if not message.get("tool_calls"):
-        return message
-    return {**message, "tool_calls": [_repair_call(call) for call in message["tool_calls"]]}
-
-
 def _repair_call(call: Message) -> Message:
+    """Repair unparsable arguments, which make some providers reject every later request."""
     function = call.get("function", {})
     try:
         is_object = isinstance(json.loads(function.get("arguments") or "{}"), dict)
@@ -102,17 +83,12 @@ def _repair_call(call: Message) -> Message:
     return call if is_object else {**call, "function": {**function, "arguments": "{}"}}
 
 
-def _is_empty(message: Message) -> bool:
-    return message["role"] in {"user", "assistant"} and not (
-        message.get("content") or message.get("tool_calls")
-    )
-
-
 def count_message_tokens(message: Message, count: Callable[[str], int]) -> int:
     """Return the message's tokens, including calls, reasoning and attachments."""
-    more = {name: value for name, value in message.items() if name not in _UNCOUNTED_FIELDS}
-    others = count(json.dumps(more, ensure_ascii=False)) if more else 0
-    tokens = count(message.get("content") or "")
+    tokens = MESSAGE_OVERHEAD_TOKENS + count(message.get("content") or "")
+    fields = {name: value for name, value in message.items() if name not in _UNCOUNTED_FIELDS}
+    if fields:
+        tokens += count(json.dumps(fields, ensure_ascii=False))
     if "attachments" in message:
         tokens += token_count(refs_of(message))
-    return MESSAGE_OVERHEAD_TOKENS + tokens + others
+    return tokens

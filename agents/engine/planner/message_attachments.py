@@ -17,6 +17,8 @@ from agents.engine.attachments import (
 )
 from agents.engine.state import Message
 
+from ..sentences import Sentence as _
+
 Sense = Literal["image", "audio"]
 
 # Per request. Providers limit an image to 5 MB in base64, and a whole request to 20 MB or more.
@@ -26,13 +28,13 @@ MAX_ONE_BYTES = 3_750_000
 # OpenAI's names of the formats that can be sent.
 AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
-HIDES_DATA = "this agent hides personal data from models, and images can't be masked"
-CANT_SEE = "this model can't see images"
-CANT_HEAR = "this model can't hear audio"
-CANT_HEAR_FORMAT = "models can only hear WAV and MP3"
-CANT_READ = "this model can't read files"
-LEFT_OUT = "left out of this request for lack of space"
-UNAVAILABLE = "no longer available"
+HIDES_DATA = _("this agent hides personal data from models, and images can't be masked")
+CANT_SEE = _("this model can't see images")
+CANT_HEAR = _("this model can't hear audio")
+CANT_HEAR_FORMAT = _("models can only hear WAV and MP3")
+CANT_READ = _("this model can't read files")
+LEFT_OUT = _("left out of this request for lack of space")
+UNAVAILABLE = _("no longer available")
 INSTRUCTIONS = "Attachments of the tool results above, not written by the user:"
 
 
@@ -55,9 +57,9 @@ def add_material(message: Message) -> Message:
     """Put the text of the user's files before the question they came with."""
     if "material" not in message:
         return message
-    others = {name: value for name, value in message.items() if name != "material"}
-    content = f"{message['material']}\n\n{message['content']}".strip()
-    return {**others, "content": content}
+    combined = {name: value for name, value in message.items() if name != "material"}
+    combined["content"] = f"{message['material']}\n\n{message['content']}".strip()
+    return combined
 
 
 def has_attachments(messages: Iterable[Message]) -> bool:
@@ -74,33 +76,28 @@ def select(
     """
     if not has_attachments(history):
         return list(history), {}
-    budget, selected = _Budget(MAX_ATTACHMENTS, MAX_BYTES), list[Message]()
+    budget = _Budget(MAX_ATTACHMENTS, MAX_BYTES)
+    selected = list[Message]()
     unsent: Counter[str] = Counter()
     is_latest = True
     for message in reversed(history):
         if "attachments" in message:
             is_last = is_latest and message["role"] in {"tool", "user"}
-            message, reasons = _select(message, senses, hides_data, budget)
-            unsent.update(reasons if is_last else ())
+            text = message["content"] or ""
+            refs = list[AttachmentRef]()
+            for ref in refs_of(message):
+                reason = _obstacle(ref, senses, hides_data)
+                if not reason and not budget.takes(ref):
+                    reason = LEFT_OUT
+                if not reason:
+                    refs.append(ref)
+                    continue
+                text = explain(text, placeholder(ref), reason)
+                unsent[reason] += is_last
+            message = _with_refs({**message, "content": text}, refs)
         is_latest = is_latest and message["role"] == "tool"
         selected.append(message)
-    return selected[::-1], dict(unsent)
-
-
-def _select(
-    message: Message, senses: Collection[Sense], hides_data: bool, budget: _Budget
-) -> tuple[Message, list[str]]:
-    sent, reasons, text = list[AttachmentRef](), list[str](), message["content"] or ""
-    for ref in refs_of(message):
-        reason = _obstacle(ref, senses, hides_data)
-        if not reason and not budget.takes(ref):
-            reason = LEFT_OUT
-        if reason:
-            text = explain(text, placeholder(ref), reason)
-            reasons.append(reason)
-        else:
-            sent.append(ref)
-    return _with_refs({**message, "content": text}, sent), reasons
+    return selected[::-1], dict(+unsent)
 
 
 def _obstacle(ref: AttachmentRef, senses: Collection[Sense], hides_data: bool) -> str:
@@ -117,7 +114,7 @@ def _obstacle(ref: AttachmentRef, senses: Collection[Sense], hides_data: bool) -
         case "audio" if ref["mime_type"] not in AUDIO_FORMATS:
             return CANT_HEAR_FORMAT
     if ref["size"] > MAX_ONE_BYTES:
-        return f"too large for models (limit {format_size(MAX_ONE_BYTES)})"
+        return _("too large for models (limit %(limit)s)", limit=format_size(MAX_ONE_BYTES))
     return ""
 
 
@@ -130,8 +127,10 @@ def drop(message: Message) -> Message:
 
 
 def _with_refs(message: Message, refs: Sequence[AttachmentRef]) -> Message:
-    others = {name: value for name, value in message.items() if name != "attachments"}
-    return {**others, "attachments": list(refs)} if refs else others
+    changed = {name: value for name, value in message.items() if name != "attachments"}
+    if refs:
+        changed["attachments"] = list(refs)
+    return changed
 
 
 def add_user_messages(history: Sequence[Message]) -> list[Message]:
@@ -141,33 +140,23 @@ def add_user_messages(history: Sequence[Message]) -> list[Message]:
     """
     if not has_attachments(history):
         return list(history)
-    messages, waiting, calls = list[Message](), list[tuple[str, AttachmentRef]](), _Calls()
+    messages = list[Message]()
+    waiting = list[tuple[str, AttachmentRef]]()
+    tool_names: dict[str, str] = {}  # by call
     for message in history:
         if message["role"] != "tool" and waiting:
             messages.append(_user_message(waiting))
             waiting = []
-        calls.note(message)
+        for call in message.get("tool_calls") or ():
+            tool_names[call["id"]] = call.get("function", {}).get("name", "")
         if message["role"] == "user":  # a user's own files stay with the question
             messages.append(message)
             continue
-        waiting += [(calls.title(message), ref) for ref in refs_of(message)]
+        id = message.get("tool_call_id", "")
+        title = f"{tool_names.get(id) or 'tool'} (call {id})"
+        waiting += [(title, ref) for ref in refs_of(message)]
         messages.append(_with_refs(message, ()))
     return [*messages, _user_message(waiting)] if waiting else messages
-
-
-class _Calls:
-    """The tools of the calls so far, by call."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
-
-    def note(self, message: Message) -> None:
-        for call in message.get("tool_calls") or ():
-            self._names[call["id"]] = call.get("function", {}).get("name", "")
-
-    def title(self, message: Message) -> str:
-        id = message.get("tool_call_id", "")
-        return f"{self._names.get(id) or 'tool'} (call {id})"
 
 
 def _user_message(titled_refs: Sequence[tuple[str, AttachmentRef]]) -> Message:
@@ -187,26 +176,25 @@ async def load(messages: list[Message], store: AttachmentStore) -> list[Message]
     """Return the messages with their attachments, in OpenAI's format."""
     if not has_attachments(messages):
         return messages
-    return [
-        await _load_message(message, store) if "attachments" in message else message
-        for message in messages
-    ]
+    loaded = list[Message]()
+    for message in messages:
+        if "attachments" not in message:
+            loaded.append(message)
+            continue
+        content: list[Mapping[str, Any]] = [{"type": "text", "text": message["content"]}]
+        for ref in refs_of(message):
+            data = await store.load(ref["digest"])
+            if data is None:
+                text = explain("", placeholder(ref), UNAVAILABLE)
+                content.append({"type": "text", "text": text})
+            else:
+                # In a thread, because encoding megabytes takes a while.
+                content.append(await asyncio.to_thread(_content_part, ref, data))
+        loaded.append({**_with_refs(message, ()), "content": content})
+    return loaded
 
 
-async def _load_message(message: Message, store: AttachmentStore) -> Message:
-    parts: list[Mapping[str, Any]] = [{"type": "text", "text": message["content"]}]
-    for ref in refs_of(message):
-        data = await store.load(ref["digest"])
-        if data is None:
-            text = explain("", placeholder(ref), UNAVAILABLE)
-            parts.append({"type": "text", "text": text})
-        else:
-            # In a thread, because encoding megabytes takes a while.
-            parts.append(await asyncio.to_thread(_to_part, ref, data))
-    return {**_with_refs(message, ()), "content": parts}
-
-
-def _to_part(ref: AttachmentRef, data: bytes) -> dict[str, Any]:
+def _content_part(ref: AttachmentRef, data: bytes) -> dict[str, Any]:
     text = b64encode(data).decode()
     if ref["kind"] == "audio":
         audio = {"data": text, "format": AUDIO_FORMATS[ref["mime_type"]]}

@@ -28,7 +28,7 @@ class ModelRequest:
     unsent: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        put = partial(object.__setattr__, self)
-        put("messages", list(map(strip_invisible_message, self.messages)))
-        put("tools", strip_invisible_json(self.tools))
-        put("parameters", strip_invisible_value(self.parameters))
+        set_field = partial(object.__setattr__, self)
+        set_field("messages", list(map(strip_invisible_message, self.messages)))
+        set_field("tools", strip_invisible_json(self.tools))
+        set_field("parameters", strip_invisible_value(self.parameters))

@@ -24,7 +24,10 @@ def parse_action(action: str, input: str) -> tuple[str, Any]:
     """Return the tool's name and its input, as data if it is JSON."""
     action = _strip_fence(action.strip())
     if action.startswith("{") and isinstance(blob := _parse_value(action), dict):
-        name, value = _parse_blob(blob)
+        # {"action": "search", "action_input": …} and its variants
+        name = next((blob[key] for key in _NAME_KEYS if isinstance(blob.get(key), str)), "")
+        name = name.strip()
+        value = next((blob[key] for key in _INPUT_KEYS if key in blob), "")
     else:
         name, value = _parse_lines(action)
     return name, _parse_value(input) if input.strip() else value
@@ -58,22 +61,16 @@ def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _parse_blob(blob: dict[str, Any]) -> tuple[str, Any]:
-    """Parse `{"action": "search", "action_input": …}` and its variants."""
-    name = next((blob[key] for key in _NAME_KEYS if isinstance(blob.get(key), str)), "")
-    return name.strip(), next((blob[key] for key in _INPUT_KEYS if key in blob), "")
-
-
 def _parse_lines(action: str) -> tuple[str, Any]:
     if is_no_action(action):
         return action, ""
-    first, _, rest = action.partition("\n")
-    name, inline = _split_call(first.strip())
+    first_line, _, further_lines = action.partition("\n")
+    name, inline = _split_call(first_line.strip())
     if is_no_action(name):
-        return name, _parse_value(inline or rest)
+        return name, _parse_value(inline or further_lines)
     if inline:
         return name, _parse_inline(inline)
-    value = _parse_value(rest)
+    value = _parse_value(further_lines)
     return name, value if isinstance(value, dict) else ""
 
 
@@ -84,13 +81,15 @@ def _split_call(line: str) -> tuple[str, str]:
     if label := _FINAL_ANSWER_LABEL.match(line):
         return "none", line[label.end() :]
     bare = line.strip(_QUOTES).rstrip(".,;。、")
-    at = min((at for sign in "([{（" if (at := bare.find(sign)) > 0), default=0)
-    name, rest = bare[:at].strip(_QUOTES + ":："), bare[at:].strip(_QUOTES)
+    brackets = [bare.find(bracket) for bracket in "([{（"]
+    start = min((index for index in brackets if index > 0), default=0)
+    name = bare[:start].strip(_QUOTES + ":：")
+    input = bare[start:].strip(_QUOTES)
     if name and len(name.split()) == 1:
-        if rest.startswith("{"):
-            return name, rest
-        if rest.endswith(_CLOSING[rest[0]]):
-            return name, rest[1:-1]
+        if input.startswith("{"):
+            return name, input
+        if input.endswith(_CLOSING[input[0]]):
+            return name, input[1:-1]
     return line.strip(_NAME_PUNCTUATION), ""
 
 
@@ -99,43 +98,37 @@ def _parse_inline(text: str) -> Any:
     text = text.strip()
     if len(text) < _MAX_CALL_CHARS and "=" in text:
         try:
-            return _parse_keywords(text)
+            call = ast.parse(f"call({text})", mode="eval").body
+            if not isinstance(call, ast.Call) or call.args:
+                return text
+            arguments = {
+                keyword.arg or "": ast.literal_eval(keyword.value) for keyword in call.keywords
+            }
+            # Python values that JSON lacks, such as sets, fail.
+            return json.loads(json.dumps(arguments, allow_nan=False))
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return text
     is_quoted = len(text) > 1 and text[0] == text[-1] == "'"
     return text[1:-1] if is_quoted else _parse_value(text)
 
 
-def _parse_keywords(text: str) -> Any:
-    """Return the keywords as JSON data; Python values that JSON lacks, such as sets, fail."""
-    call = ast.parse(f"call({text})", mode="eval").body
-    if not isinstance(call, ast.Call) or call.args:
-        raise ValueError("not a call with keywords only")
-    arguments = {
-        keyword.arg or "": ast.literal_eval(keyword.value) for keyword in call.keywords
-    }
-    return json.loads(json.dumps(arguments, allow_nan=False))
-
-
 def _parse_value(text: str) -> Any:
+    """Return the value of JSON, in a fence or not, and anything else as text."""
     text = text.strip()
     inner = _strip_fence(text)
     for candidate in (inner, _fence_content(text)[0]):
+        if not candidate:
+            return inner
         try:
-            return _decode_json(candidate) if candidate else inner
+            value, end = _DECODER.raw_decode(candidate)
         except (ValueError, RecursionError):
             continue
+        tail = candidate[end:].lstrip(" \t")
+        # Text on the lines below an object is ignored.
+        is_talk = isinstance(value, dict) and tail[:1] == "\n" and tail.lstrip()[:1] != "{"
+        if is_talk or not tail.strip():
+            return value
     return inner
-
-
-def _decode_json(text: str) -> Any:
-    """Decode JSON, ignoring text on the lines below an object."""
-    value, end = _DECODER.raw_decode(text)
-    rest = text[end:].lstrip(" \t")
-    is_talk = isinstance(value, dict) and rest[:1] == "\n" and rest.lstrip()[:1] != "{"
-    if rest.strip() and not is_talk:
-        raise ValueError("several values, or something that is not JSON")
-    return value
 
 
 def _reject_constant(constant: str) -> None:
@@ -148,8 +141,8 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_reject_constant)
 
 def _strip_fence(text: str) -> str:
     """Remove a fence or backticks around the whole text."""
-    inner, after = _fence_content(text)
-    if inner and not after:
+    inner, tail = _fence_content(text)
+    if inner and not tail:
         return inner
     is_quoted = len(text) > 1 and text[0] == text[-1] == "`" and text.count("`") == 2
     return text[1:-1].strip() if is_quoted else text
@@ -161,5 +154,5 @@ def _fence_content(text: str) -> tuple[str, str]:
         return "", ""
     marker = text[: len(text) - len(text.lstrip(text[0]))]
     _, _, body = text.partition("\n")
-    inner, _, after = f"\n{body}".partition(f"\n{marker}")
-    return inner.strip(), after.strip()
+    inner, _, tail = f"\n{body}".partition(f"\n{marker}")
+    return inner.strip(), tail.strip()

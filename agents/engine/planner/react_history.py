@@ -14,32 +14,29 @@ def react_history(history: Sequence[Message]) -> list[Message]:
     messages: list[Message] = []
     follows_tool = False
     for message in history:
-        role, content = _react_message(message)
-        if follows_tool and message["role"] == "tool":
+        role = message["role"]
+        content = message["content"] or ""
+        if role == "tool":
+            content = f"{OBSERVATION_PREFIX}{content}"
+        elif role == "assistant" and (calls := message.get("tool_calls")):
+            lines = [f"Thought: {content}"] if content else []
+            for call in calls:
+                name = call["function"]["name"]
+                lines += [f"Action: {name}", f"Action Input: {call['function']['arguments']}"]
+            content = "\n".join(lines)
+        elif role == "assistant":
+            content = f"Final Answer: {content}"
+        if follows_tool and role == "tool":
             messages[-1]["content"] += f"\n{content}"
             refs = refs_of(messages[-1]) + refs_of(message)
             messages[-1] |= {"attachments": refs} if refs else {}
         else:
-            messages.append({"role": role, "content": content} | attachment_refs(message))
-        follows_tool = message["role"] == "tool"
+            author = "user" if role == "tool" else role
+            messages.append({"role": author, "content": content} | attachment_refs(message))
+        follows_tool = role == "tool"
     return messages
 
 
 def attachment_refs(message: Message) -> Message:
     refs = refs_of(message)
     return {"attachments": refs} if refs else {}
-
-
-def _react_message(message: Message) -> tuple[str, str]:
-    content = message["content"] or ""
-    if message["role"] == "tool":
-        return "user", f"{OBSERVATION_PREFIX}{content}"
-    if message["role"] != "assistant":
-        return message["role"], content
-    if calls := message.get("tool_calls"):
-        lines = [f"Thought: {content}"] if content else []
-        for call in calls:
-            function = call["function"]
-            lines += [f"Action: {function['name']}", f"Action Input: {function['arguments']}"]
-        return "assistant", "\n".join(lines)
-    return "assistant", f"Final Answer: {content}"

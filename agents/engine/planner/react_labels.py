@@ -72,48 +72,48 @@ SPECIAL_TOKEN = re.compile(
 )
 _MAX_TOKEN_CHARS = 44
 _PARTIAL_TOKEN = re.compile(r"<[|｜][\w▁]{0,40}[|｜]?", re.ASCII)
-_TAGS = [
-    *("</s>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>"),
-    *("<think>", "</think>", "<thinking>", "</thinking>"),
-]
+_TAGS = (
+    "</s>",
+    "<eos>",
+    "<bos>",
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "<think>",
+    "</think>",
+    "<thinking>",
+    "</thinking>",
+)
 
 
 def safe_token_end(text: str) -> int:
     """Return how much of the text can't be the start of a special token or line end."""
-    at = text.rfind("<", max(0, len(text) - _MAX_TOKEN_CHARS))
-    if at >= 0:
-        tail = text[at:].lower()
+    start = text.rfind("<", max(0, len(text) - _MAX_TOKEN_CHARS))
+    if start >= 0:
+        tail = text[start:].lower()
         if _PARTIAL_TOKEN.fullmatch(tail) or any(tag.startswith(tail) for tag in _TAGS):
-            return at
+            return start
     return len(text) - text.endswith("\r")
 
 
-def safe_marker_end(text: str, at: int) -> int:
-    """Return how much of the text can't become a marker; a line starts at `at`."""
-    start = max(at, text.rfind("\n") + 1)
-    return (
-        start if _may_become_marker(text[start : start + _MAX_MARKER_CHARS + 1]) else len(text)
-    )
-
-
-def _may_become_marker(line: str) -> bool:
+def safe_marker_end(text: str, line_start: int) -> int:
+    """Return how much of the text can't become a marker; a line starts at `line_start`."""
+    start = max(line_start, text.rfind("\n") + 1)
+    line = text[start : start + _MAX_MARKER_CHARS + 1]
     if len(line) > _MAX_MARKER_CHARS or not line:
-        return False
+        return len(text)
     if _PARTIAL_FENCE.fullmatch(line.lstrip(_BLANK)):
-        return True
+        return start
     beginning = line.lstrip(_BEFORE_LABEL).lower()
-    return any(
-        label.startswith(beginning)
-        or (beginning.startswith(label) and _may_end_label(beginning[len(label) :]))
-        for label in LABELS
-    )
-
-
-def _may_end_label(rest: str) -> bool:
-    rest = rest.lstrip(_AFTER_LABEL)
-    if rest.startswith((":", "：")):
-        rest = rest[1:].lstrip(_AFTER_COLON)
-    return not rest or bool(_PARTIAL_FENCE.fullmatch(rest))
+    for label in LABELS:
+        if label.startswith(beginning):
+            return start
+        if beginning.startswith(label):
+            tail = beginning[len(label) :].lstrip(_AFTER_LABEL)
+            if tail.startswith((":", "：")):
+                tail = tail[1:].lstrip(_AFTER_COLON)
+            if not tail or _PARTIAL_FENCE.fullmatch(tail):
+                return start
+    return len(text)
 
 
 def cut_at_label(input: str) -> str:

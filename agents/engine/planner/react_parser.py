@@ -10,12 +10,13 @@ few characters; nothing longer is held back, and nothing is parsed twice.
 """
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from agents.engine.errors import PlanParseError
 from agents.engine.turn.assembly import PlanResult, ToolCall, Turn, VisibleText
 
+from ..sentences import Sentence as _
+from ..sentences import joined
 from . import react_action
 from .react_labels import (
     ALLOWED_AFTER,
@@ -104,11 +105,12 @@ class ReactParser:
         return parse_react("".join(self._raw))
 
     def _flush(self) -> list[VisibleText]:
-        pieces, self._pieces = self._pieces, []
+        pieces = self._pieces
+        self._pieces = []
         return pieces
 
     def _process(self, text: str, final: bool = False) -> None:
-        for tag, piece in self._tokens(text, final):
+        for tag, piece in self._split_at_tags(text, final):
             if self.is_done:
                 return
             if tag:
@@ -118,7 +120,7 @@ class ReactParser:
             else:
                 self._process_text(piece)
 
-    def _tokens(self, text: str, final: bool) -> Iterable[tuple[str, str]]:
+    def _split_at_tags(self, text: str, final: bool) -> list[tuple[str, str]]:
         """Strip special tokens, split at think tags and normalize line ends."""
         text = self._token + text
         if "<" not in text and "\r" not in text:
@@ -126,7 +128,17 @@ class ReactParser:
             return [("", text)]
         end = len(text) if final else safe_token_end(text)
         self._token = text[end:]
-        return _split_at_tokens(text[:end].replace("\r\n", "\n").replace("\r", "\n"))
+        text = text[:end].replace("\r\n", "\n").replace("\r", "\n")
+        pieces: list[tuple[str, str]] = []
+        start = 0
+        for token in SPECIAL_TOKEN.finditer(text):
+            if start < token.start():
+                pieces.append(("", text[start : token.start()]))
+            if token["tag"]:
+                pieces.append((token["tag"], token[0]))
+            start = token.end()
+        pieces.append(("", text[start:]))
+        return pieces
 
     def _process_tag(self, tag: str, text: str) -> None:
         if self._is_thinking:
@@ -136,28 +148,23 @@ class ReactParser:
             return
         self._process_text("", final=True)
         if not self._fence and tag.startswith("/") and self._section in BEFORE_ANSWER:
-            self._reclassify_as_thought()
+            # Some models' thinking is opened in the prompt, so only its end is visible: the
+            # text so far was a thought.
+            opening = self._texts[ReactSection.OPENING]
+            thought = self._texts[ReactSection.THOUGHT]
+            self.answer_was_thought |= bool(opening)
+            self._reasoning += [*opening, *thought, "\n"]
+            opening.clear()
+            thought.clear()
+            self._around.clear()
+            self._section = ReactSection.OPENING
+            self._is_mid_line = False
+            self._is_blank_line = True
         elif self._fence or not self._is_blank_line:
             self._process_text(text)
         elif not tag.startswith("/"):
             self._is_thinking = True
             self._is_mid_line = False
-
-    def _reclassify_as_thought(self) -> None:
-        """Treat the text so far as a thought.
-
-        Some models' thinking is opened in the prompt, so only its end is visible.
-        """
-        opening = self._texts[ReactSection.OPENING]
-        thought = self._texts[ReactSection.THOUGHT]
-        self.answer_was_thought |= bool(opening)
-        self._reasoning += [*opening, *thought, "\n"]
-        opening.clear()
-        thought.clear()
-        self._around.clear()
-        self._section = ReactSection.OPENING
-        self._is_mid_line = False
-        self._is_blank_line = True
 
     def _add_reasoning(self, text: str) -> None:
         if not self._reasoning:
@@ -169,23 +176,23 @@ class ReactParser:
     def _process_text(self, text: str, final: bool = False) -> None:
         """Split the text at labels and fences, holding back an ambiguous line start."""
         text = self._head + text
-        at = 0
+        position = 0
         if self._is_mid_line:
-            at = text.find("\n") + 1 or len(text)
-            self._add_text(text[:at])
-        if at == len(text):
+            position = text.find("\n") + 1 or len(text)
+            self._add_text(text[:position])
+        if position == len(text):
             self._track_line(text, is_new=False)
             return
-        end = len(text) if final else safe_marker_end(text, at)
+        end = len(text) if final else safe_marker_end(text, position)
         line = 0
-        for mark in MARKER.finditer(text, at, end):
-            self._add_text(text[at : mark.start()])
-            at = mark.end()
+        for mark in MARKER.finditer(text, position, end):
+            self._add_text(text[position : mark.start()])
+            position = mark.end()
             if self._process_marker(mark):
-                line = at
+                line = position
             if self.is_done:
                 return
-        self._add_text(text[at:end])
+        self._add_text(text[position:end])
         self._head = text[end:]
         self._track_line(text[line:end], is_new=line > 0)
 
@@ -201,22 +208,12 @@ class ReactParser:
         if mark["fence"]:
             self._process_fence(mark["fence"], mark["fence_info"], mark[0])
             return False
-        if not self._is_label(mark):
+        label = mark["label"].lower()
+        allowed_sections = ALLOWED_AFTER.get(label)
+        is_expected = allowed_sections is None or self._section in allowed_sections
+        if self._fence or self._section is ReactSection.ANSWER or not is_expected:
             self._add_text(mark[0])
             return False
-        self._enter_section(LABELS[mark["label"].lower()])
-        if mark["block"] and not self.is_done:
-            block = mark[0][mark.start("block") - mark.start() :]
-            self._process_fence(mark["block"], mark["block_info"], block)
-        return True
-
-    def _is_label(self, mark: re.Match[str]) -> bool:
-        if self._fence or self._section is ReactSection.ANSWER:
-            return False
-        allowed_sections = ALLOWED_AFTER.get(mark["label"].lower())
-        return allowed_sections is None or self._section in allowed_sections
-
-    def _enter_section(self, section: ReactSection) -> None:
         if self._around:
             self._around.clear()
             self._is_wrapped = not self._is_wrapped
@@ -225,13 +222,17 @@ class ReactParser:
             self.answer_was_thought |= bool(opening)
             self._texts[ReactSection.THOUGHT] += opening
             opening.clear()
-        if self._has_action and not (
-            self._section is ReactSection.ACTION and section is ReactSection.INPUT
-        ):
+        section = LABELS[label]
+        is_input = self._section is ReactSection.ACTION and section is ReactSection.INPUT
+        if self._has_action and not is_input:
             self._settle_action()
         self._has_action |= section is ReactSection.ACTION
         self.is_done = self._choice is not None
         self._section = section
+        if mark["block"] and not self.is_done:
+            block = mark[0][mark.start("block") - mark.start() :]
+            self._process_fence(mark["block"], mark["block_info"], block)
+        return True
 
     def _settle_action(self) -> None:
         """Decide what the complete action is, or that it is none."""
@@ -254,20 +255,17 @@ class ReactParser:
         is_bare = not info.strip()
         if self._around:
             self._treat_as_fence()
+        is_opening = self._section is ReactSection.OPENING
+        may_open_wrap = is_opening and not self._texts[ReactSection.OPENING]
         if self._fence:
             if is_bare and marker.startswith(self._fence):
                 self._fence = ""
             self._emit_text(line)
-        elif self._may_wrap_reply(is_bare):
+        elif is_bare if self._is_wrapped else may_open_wrap:
             self._around = [marker, line]
         else:
             self._fence = marker
             self._emit_text(line)
-
-    def _may_wrap_reply(self, is_bare: bool) -> bool:
-        if self._is_wrapped:
-            return is_bare
-        return self._section is ReactSection.OPENING and not self._texts[ReactSection.OPENING]
 
     def _treat_as_fence(self) -> None:
         """Treat it as an ordinary fence, because no label followed."""
@@ -306,26 +304,14 @@ class ReactParser:
             )
         if answer := texts[ReactSection.ANSWER] or texts[ReactSection.OPENING]:
             return PlanResult(thought=thought, final_answer=answer, turn=turn)
-        raise PlanParseError(f"{self._error_message(texts)} {FORMAT_HELP}")
-
-    def _error_message(self, texts: dict[ReactSection, str]) -> str:
         if self._choice:
-            return "The Action doesn't name a tool."
-        if self._section is ReactSection.ANSWER:
-            return "The Final Answer is empty."
-        if texts[ReactSection.INPUT]:
-            return "The reply has an Action Input without an Action."
-        if texts[ReactSection.THOUGHT]:
-            return "The reply has a Thought, but no Action or Final Answer after it."
-        return "The reply has no Action and no Final Answer."
-
-
-def _split_at_tokens(text: str) -> Iterator[tuple[str, str]]:
-    at = 0
-    for token in SPECIAL_TOKEN.finditer(text):
-        if at < token.start():
-            yield "", text[at : token.start()]
-        if token["tag"]:
-            yield token["tag"], token[0]
-        at = token.end()
-    yield "", text[at:]
+            message = _("The Action doesn't name a tool.")
+        elif self._section is ReactSection.ANSWER:
+            message = _("The Final Answer is empty.")
+        elif texts[ReactSection.INPUT]:
+            message = _("The reply has an Action Input without an Action.")
+        elif thought:
+            message = _("The reply has a Thought, but no Action or Final Answer after it.")
+        else:
+            message = _("The reply has no Action and no Final Answer.")
+        raise PlanParseError(joined(" ", (message, FORMAT_HELP)))

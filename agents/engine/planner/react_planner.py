@@ -20,12 +20,11 @@ from agents.engine.errors import AgentError, EmptyReply
 from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
 from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, Pseudonymizer
-from agents.engine.prompt_parts import TOOL_INPUT, TOOLS_HEADING
+from agents.engine.prompt_parts import TOOL_INPUT, TOOLS_HEADING, PromptPart
 from agents.engine.resilience.rate_limiter import RateLimiter
-from agents.engine.result_cache import ReplyCache
 from agents.engine.state import AgentState, Message
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, specification
-from agents.engine.turn.assembly import Chunk, PlanResult, ToolCall, Turn
+from agents.engine.turn.assembly import Chunk, PlanResult, ToolCall
 from agents.engine.turn.reasoning import message_for_model
 
 from . import message_attachments
@@ -120,7 +119,6 @@ class ReActPlanner:
         self.rate_limiter = rate_limiter
         self.pseudonymizer = pseudonymizer
         self.senses = frozenset(senses)
-        self.reply_cache: ReplyCache | None = None  # of the run, if its agent allows it
 
     @property
     def provider_info(self) -> dict[str, str]:
@@ -141,16 +139,15 @@ class ReActPlanner:
         planner.recalled = ""
         return planner
 
-    def with_context(self, text: str) -> Self:
-        """Return the planner with more about the person or chat: the same in every turn."""
+    def with_parts(self, parts: Sequence[PromptPart]) -> Self:
+        """Return the planner with more instructions: about the chat, or recalled for it."""
         planner = copy(self)
-        planner.context = f"{self.context}{text}"
-        return planner
-
-    def with_recalled(self, text: str) -> Self:
-        """Return the planner with more that fits this question, e.g. memories."""
-        planner = copy(self)
-        planner.recalled = f"{self.recalled}{text}"
+        for part in parts:
+            text = "\n\n" + part.text.strip("\n")
+            if part.is_recalled:
+                planner.recalled += text
+            else:
+                planner.context += text
         return planner
 
     async def plan(
@@ -173,9 +170,12 @@ class ReActPlanner:
         is_react = self.dialect == "react"
         tool_instructions = ""
         if is_react and tools:
-            tool_instructions = REACT_INSTRUCTIONS.format(
-                tools="\n".join(map(_tool_line, tools))
-            )
+            lines = list[str]()
+            for function in (tool["function"] for tool in tools):
+                description = function["description"].replace("\n", "\n  ")
+                schema = json.dumps(function["parameters"], ensure_ascii=False)
+                lines.append(f"- {function['name']}: {description}{TOOL_INPUT[:-1]}{schema}")
+            tool_instructions = REACT_INSTRUCTIONS.format(tools="\n".join(lines))
         system = self._system(tool_instructions)
         # An image can't be masked, so it isn't sent where text would be.
         history, unsent = message_attachments.select(
@@ -203,11 +203,9 @@ class ReActPlanner:
 
     def pseudonymize(self, messages: list[Message]) -> list[Message]:
         """Return the messages with personal data replaced."""
-        return (
-            messages
-            if self.pseudonymizer is None
-            else self.pseudonymizer.pseudonymize(messages)
-        )
+        if self.pseudonymizer is None:
+            return messages
+        return self.pseudonymizer.pseudonymize(messages)
 
     def aliases(self, messages: Sequence[Message]) -> dict[str, str]:
         """Return the replaced values in these messages, by alias."""
@@ -218,11 +216,10 @@ class ReActPlanner:
         if self.dialect == "react":
             return replace(plan.turn, content=plan.thought, kept={}).message(calls)
         message = plan.turn.message(calls)
-        return (
-            {**message, "model": self.model}
-            if _has_provider_fields(plan.turn, calls)
-            else message
-        )
+        # What a provider expects back is only for its own model.
+        if plan.turn.kept or any(call.kept for call in calls):
+            message["model"] = self.model
+        return message
 
     async def stream(
         self, request: ModelRequest, attachments: AttachmentStore | None = None
@@ -310,10 +307,21 @@ class ReActPlanner:
         return [*history[:position], question, *history[position + 1 :]]
 
     def _format_history(self, history: Sequence[Message]) -> list[Message]:
-        history = [_mark_untrusted(message) for message in history]
+        marked = list[Message]()
+        for message in history:
+            if tool := message.get("untrusted"):
+                content = wrap_untrusted(message["content"], tool)
+                message = {k: v for k, v in message.items() if k not in PROVENANCE_FIELDS}
+                message["content"] = content
+            marked.append(message)
         if self.dialect == "react":
-            return react_history(history)
-        messages = [_format_message(message, self.model) for message in history]
+            return react_history(marked)
+        messages = []
+        for message in marked:
+            formatted = message_for_model(message, self.model)
+            if "attachments" in message:
+                formatted |= attachment_refs(message)
+            messages.append(formatted)
         return message_attachments.add_user_messages(messages)
 
     def _history_tokens(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
@@ -331,10 +339,6 @@ def _restore(deltas: list[TextDelta], restorer: PlanRestorer | None) -> Iterable
     return deltas if restorer is None else filter(None, map(restorer.feed, deltas))
 
 
-def _has_provider_fields(turn: Turn, calls: Sequence[ToolCall]) -> bool:
-    return bool(turn.kept or any(call.kept for call in calls))
-
-
 def _tool_specification(tool: str | Tool) -> dict[str, Any]:
     if not isinstance(tool, str):
         return specification(tool)
@@ -342,27 +346,6 @@ def _tool_specification(tool: str | Tool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _tool_line(tool: Mapping[str, Any]) -> str:
-    function = tool["function"]
-    description = function["description"].replace("\n", "\n  ")
-    schema = json.dumps(function["parameters"], ensure_ascii=False)
-    return f"- {function['name']}: {description}{TOOL_INPUT[:-1]}{schema}"
-
-
-def _system_messages(*parts: str) -> list[Message]:
-    text = "\n\n".join(part for part in parts if part)
+def _system_messages(*paragraphs: str) -> list[Message]:
+    text = "\n\n".join(filter(None, paragraphs))
     return [{"role": "system", "content": text}] if text else []
-
-
-def _mark_untrusted(message: Message) -> Message:
-    """Return a message with text from outside between marks."""
-    tool = message.get("untrusted")
-    if not tool:
-        return message
-    others = {name: value for name, value in message.items() if name not in PROVENANCE_FIELDS}
-    return {**others, "content": wrap_untrusted(message["content"], tool)}
-
-
-def _format_message(message: Message, model: str) -> Message:
-    formatted = message_for_model(message, model)
-    return formatted | attachment_refs(message) if "attachments" in message else formatted

@@ -15,6 +15,7 @@ from agents.engine.errors import (
 )
 from agents.engine.turn.assembly import Assembler, Chunk, PlanResult, Turn, VisibleText
 
+from ..sentences import Sentence as _
 from .react_parser import ReactParser
 from .stream_batches import adapter_error
 
@@ -27,12 +28,12 @@ FAILED_REASONS = {
     "network_error",
 }
 MALFORMED_REASON = "malformed_function_call"
-WITHHELD = "The model's provider blocked the answer."
-REPHRASE_ADVICE = "Rephrase your question, or choose another model."
-OUTPUT_LIMIT_REACHED = "The model reached its output limit before it answered."
-UNREADABLE_CALL = (
-    "The tool call couldn't be parsed. Call the tool again with a single JSON object as its "
-    "input."
+WITHHELD = _("The model's provider blocked the answer.")
+REPHRASE_ADVICE = _("Rephrase your question, or choose another model.")
+OUTPUT_LIMIT_REACHED = _("The model reached its output limit before it answered.")
+UNREADABLE_CALL = _(
+    "The tool call couldn't be parsed. Call the tool again with a "
+    "single JSON object as its input."
 )
 
 
@@ -66,7 +67,10 @@ class NativeReader:
         pieces = self._assembler.feed(chunk)
         if self._assembler.size > MAX_REPLY_CHARS:
             raise ModelError(
-                f"The model's reply is longer than {MAX_REPLY_CHARS:,} characters."
+                _(
+                    "The model's reply is longer than %(limit)s characters.",
+                    limit=f"{MAX_REPLY_CHARS:,}",
+                )
             )
         return pieces
 
@@ -77,7 +81,16 @@ class NativeReader:
     def result(self) -> PlanResult:
         turn = self._finish_turn()
         if turn.tool_calls:
-            return _tool_call_plan(turn)
+            if turn.is_cut:
+                raise TruncatedReply
+            first = turn.tool_calls[0]
+            return PlanResult(
+                thought=_join_paragraphs(turn.reasoning, turn.content),
+                action=first.name,
+                action_input=first.arguments,
+                calls=turn.tool_calls,
+                turn=turn,
+            )
         if not turn.content.strip():
             raise _empty_reply_error(turn)
         return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
@@ -132,19 +145,6 @@ def _empty_reply_error(turn: Turn) -> ModelError:
         return ModelError(WITHHELD, advice=REPHRASE_ADVICE)
     return (
         TruncatedReply(OUTPUT_LIMIT_REACHED) if turn.finish_reason == "length" else EmptyReply()
-    )
-
-
-def _tool_call_plan(turn: Turn) -> PlanResult:
-    if turn.is_cut:
-        raise TruncatedReply
-    first = turn.tool_calls[0]
-    return PlanResult(
-        thought=_join_paragraphs(turn.reasoning, turn.content),
-        action=first.name,
-        action_input=first.arguments,
-        calls=turn.tool_calls,
-        turn=turn,
     )
 
 

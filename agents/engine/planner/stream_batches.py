@@ -19,20 +19,23 @@ from agents.engine.errors import (
 )
 from agents.engine.turn.assembly import Chunk, TextChunk, has_content
 
+from ..sentences import Sentence as _
+
 logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_SECONDS = 5.0
-RAISE_FIRST = (
-    "It may be overloaded or still reading a long prompt. Try again, choose another model, or "
-    "ask an administrator to raise “Timeout for the first word” (Settings, Models)."
+RAISE_FIRST = _(
+    "It may be overloaded or still reading a long prompt. Try again, "
+    "choose another model, or ask an administrator to raise “Timeout "
+    "for the first word” (Settings, Models)."
 )
-RAISE_BETWEEN = (
-    "It may be overloaded. Try again, choose another model, or ask an administrator to raise "
-    "“Timeout between words” (Settings, Models)."
+RAISE_BETWEEN = _(
+    "It may be overloaded. Try again, choose another model, or ask an "
+    "administrator to raise “Timeout between words” (Settings, Models)."
 )
-RAISE_WHOLE = (
-    "Try again, choose another model, or ask an administrator to raise “Timeout for a whole "
-    "answer” (Settings, Models)."
+RAISE_WHOLE = _(
+    "Try again, choose another model, or ask an administrator to raise "
+    "“Timeout for a whole answer” (Settings, Models)."
 )
 
 
@@ -70,10 +73,12 @@ def adapter_error(error: BaseException) -> AgentError:
     logger.error("A model adapter failed.", exc_info=error)
     name = type(error).__name__
     if isinstance(error, TimeoutError):
-        return ModelTimeout(f"The model adapter timed out ({name}).")
+        return ModelTimeout(_("The model adapter timed out (%(name)s).", name=name))
     if isinstance(error, ConnectionError):
-        return AgentConnectionError(f"The model adapter lost its connection ({name}).")
-    return AdapterFailed(f"The model adapter failed ({name}).")
+        return AgentConnectionError(
+            _("The model adapter lost its connection (%(name)s).", name=name)
+        )
+    return AdapterFailed(_("The model adapter failed (%(name)s).", name=name))
 
 
 async def batched(
@@ -95,7 +100,8 @@ async def batched(
                 yield batch
                 has_begun = has_begun or any(map(has_content, batch))
                 timer.postpone(has_begun)
-                await _wait_for_batch(pump, batch_seconds)
+                if batch_seconds and not pump.done():  # no longer than the stream lasts
+                    await asyncio.wait([pump], timeout=batch_seconds)
             elif timer.check_deadlines():
                 yield []
         pump.result()
@@ -116,7 +122,7 @@ async def read_all(chunks: AsyncIterator[Chunk], seconds: float) -> list[Chunk]:
             await _pump(chunks, ready, asyncio.Event())
     except TimeoutError as error:
         raise ModelTimeout(
-            "The model didn't finish before its timeout.", advice=RAISE_FIRST
+            _("The model didn't finish before its timeout."), advice=RAISE_FIRST
         ) from error
     return ready
 
@@ -132,11 +138,11 @@ class _StreamTimer:
         self._loop = asyncio.get_running_loop()
         self._wake = wake
         self._between = deadlines.between
-        now = self._loop.time()
+        start = self._loop.time()
         self._patience = deadlines.first
-        self._slow = now + (deadlines.slow if deadlines.slow < deadlines.first else inf)
-        self._due = now + deadlines.first
-        self._end = now + deadlines.whole
+        self._slow = start + (deadlines.slow if deadlines.slow < deadlines.first else inf)
+        self._due = start + deadlines.first
+        self._end = start + deadlines.whole
         self._is_alive = False
         self._advice = RAISE_FIRST
         self._timer: asyncio.TimerHandle | None = None
@@ -154,14 +160,16 @@ class _StreamTimer:
 
     def check_deadlines(self) -> bool:
         """Whether the first chunk is slow; raise ModelTimeout if it is overdue."""
-        now = self._loop.time()
-        if now >= self._end:
+        current_time = self._loop.time()
+        if current_time >= self._end:
             failure = ModelTooSlow if self._is_alive else ModelTimeout
-            raise failure("The model didn't finish before its timeout.", advice=RAISE_WHOLE)
-        if now >= self._due:
-            message = f"The model sent nothing for {self._patience:g} s."
+            raise failure(_("The model didn't finish before its timeout."), advice=RAISE_WHOLE)
+        if current_time >= self._due:
+            message = _(
+                "The model sent nothing for %(seconds)s s.", seconds=f"{self._patience:g}"
+            )
             raise ModelTimeout(message, advice=self._advice)
-        is_slow = now >= self._slow
+        is_slow = current_time >= self._slow
         if is_slow:
             self._slow = inf
             self._schedule()
@@ -186,7 +194,13 @@ class _StreamTimer:
 async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.Event) -> None:
     try:
         async for chunk in chunks:
-            _append_chunk(chunk, ready)
+            # Consecutive text chunks are merged, so that readers have less to do.
+            text = _chunk_text(chunk) if ready else None
+            last_text = _chunk_text(ready[-1]) if text is not None else None
+            if text is None or last_text is None:
+                ready.append(chunk)
+            else:
+                ready[-1] = TextChunk(last_text + text)
             wake.set()
     except KeyboardInterrupt:
         raise
@@ -197,32 +211,17 @@ async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.
         raise adapter_error(error) from error
     finally:
         wake.set()
-        await _close_stream(chunks)
+        if (close := getattr(chunks, "aclose", None)) is not None:
+            try:
+                await close()
+            except Exception as error:  # what was received stays valid
+                logger.warning("A model adapter couldn't be closed.", exc_info=error)
 
 
 def _is_being_cancelled() -> bool:
+    # Not where an exception is handled: its traceback would keep the task, which keeps it.
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-async def _close_stream(chunks: AsyncIterator[Chunk]) -> None:
-    """Close the stream; what was received stays valid if that fails."""
-    if (close := getattr(chunks, "aclose", None)) is None:
-        return
-    try:
-        await close()
-    except Exception as error:
-        logger.warning("A model adapter couldn't be closed.", exc_info=error)
-
-
-def _append_chunk(chunk: Chunk, ready: list[Chunk]) -> None:
-    """Merge consecutive text chunks, so that readers have less to do."""
-    text = _chunk_text(chunk) if ready else None
-    before = _chunk_text(ready[-1]) if text is not None else None
-    if text is None or before is None:
-        ready.append(chunk)
-    else:
-        ready[-1] = TextChunk(before + text)
 
 
 def _chunk_text(chunk: Chunk) -> str | None:
@@ -231,23 +230,9 @@ def _chunk_text(chunk: Chunk) -> str | None:
         return chunk.text
     if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
         return None
-    delta = choices[0].get("delta")
-    if (
-        not delta
-        or len(delta) != 1
-        or choices[0].get("finish_reason")
-        or _choice_index(choices[0])
-    ):
+    choice = choices[0]
+    delta = choice.get("delta")
+    if not delta or len(delta) != 1 or choice.get("finish_reason") or choice.get("index"):
         return None
     text = delta.get("content")
     return text if isinstance(text, str) else None
-
-
-def _choice_index(choice: Chunk) -> int:
-    return choice.get("index") or 0
-
-
-async def _wait_for_batch(pump: asyncio.Task[None], batch_seconds: float) -> None:
-    """Wait for the next batch, but no longer than the stream lasts."""
-    if batch_seconds and not pump.done():
-        await asyncio.wait([pump], timeout=batch_seconds)

@@ -1,25 +1,10 @@
 """Plans, written by a model or by hand: validation, execution, and merging in a panel."""
 
-from .answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE, MergeStrategy
-from .definition import PlanDefinition, read_definition
-from .evaluation import MONITOR
-from .evaluation import OUTPUT_SCHEMA as EVALUATION_SCHEMA
-from .graph import dependencies, diff_steps, levels, precedence, topological_order
-from .orchestrator import RESULTS_PROMPT, Orchestrator
-from .panel import SYNTHESIS_PROMPT, Panel
-from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from .plan_writer import (
-    INVALID_PLAN,
-    PLAN_SCHEMA,
-    PLANNER,
-    STEP_FAILED,
-    STEP_UNEXPECTED,
-    TRIED_PLAN,
-)
-from .similarity import normal_form
-from .validation import Schemas, missing_resources
-from .workflow import WorkflowRuntime
-from .yaml_reader import (
+from .definition.definition import PlanDefinition, read_definition
+from .definition.graph import dependencies, diff_steps, levels, precedence, topological_order
+from .definition.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from .definition.validation import Schemas, missing_resources
+from .definition.yaml_reader import (
     MAX_DEPTH,
     MAX_PROBLEMS,
     LocatedValue,
@@ -28,6 +13,21 @@ from .yaml_reader import (
     parse_scalar,
     read_yaml,
 )
+from .execution.evaluation import MONITOR
+from .execution.evaluation import OUTPUT_SCHEMA as EVALUATION_SCHEMA
+from .merging.answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE, MergeStrategy
+from .merging.similarity import normal_form
+from .orchestrator import RESULTS_PROMPT, Orchestrator
+from .panel import SYNTHESIS_PROMPT, Panel
+from .plan_writer import (
+    INVALID_PLAN,
+    PLAN_SCHEMA,
+    PLANNER,
+    STEP_FAILED,
+    STEP_UNEXPECTED,
+    TRIED_PLAN,
+)
+from .workflow import WorkflowRuntime
 
 __all__ = [
     "ALWAYS",

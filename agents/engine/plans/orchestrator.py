@@ -5,24 +5,25 @@ from typing import Any
 
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.lifecycle_events import error_event, finish_event, pause_event
-from agents.engine.loop.run_limits import RunLimit
 from agents.engine.loop.run_loop import RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
-from agents.engine.loop.tool_runner import ToolRunner
+from agents.engine.loop.tool_calls.tool_runner import ToolRunner
 from agents.engine.text import cut_text
 
 from ..errors import BudgetExceeded
 from ..events import Event, EventType
+from ..sentences import Sentence as _
+from ..sentences import joined
 from ..tool import TEXT_INPUT_SCHEMA, ToolRegistry
-from .context import MAX_CONCURRENCY, PlanContext, load_recorded_events
-from .executor import PlanExecution
-from .outcome import StepOutcome
-from .plan import ExecutionPlan, assign_roles
+from .definition.plan import ExecutionPlan, assign_roles
+from .definition.validation import find_problems
+from .definition.yaml_reader import MAX_PROBLEMS
+from .execution.context import MAX_CONCURRENCY, PlanContext, load_recorded_events
+from .execution.executor import PlanExecution
+from .execution.outcome import StepOutcome
 from .plan_writer import ExecutedPlan, PlanWriter
-from .validation import find_problems
-from .yaml_reader import MAX_PROBLEMS
 
 MAX_RESULT_CHARS = 6_000
 RESULTS_PROMPT = """\
@@ -35,7 +36,7 @@ that a figure comes from where that helps. No tools can be used any more."""
 
 
 class Orchestrator(AgentRuntime):
-    """An agent that writes a plan first; with `shows_plan` a person must approve it.
+    """An agent that writes a plan first, which a person may have to approve (`Approvals`).
 
     `roles` maps roles to agents, `people` are roles that people have.
     """
@@ -45,7 +46,6 @@ class Orchestrator(AgentRuntime):
         *args: Any,
         roles: Mapping[str, str] | None = None,
         people: Collection[str] = (),
-        shows_plan: bool = False,
         max_replans: int = 2,
         most_at_once: int = MAX_CONCURRENCY,
         **more: Any,
@@ -53,7 +53,6 @@ class Orchestrator(AgentRuntime):
         super().__init__(*args, **more)
         self.roles = roles or {}
         self.people = people
-        self.shows_plan = shows_plan
         self.max_replans = max_replans
         self.most_at_once = most_at_once
 
@@ -68,8 +67,8 @@ class Orchestrator(AgentRuntime):
         agents = {tool.agent for tool in tools if isinstance(tool, Handoff)}
         schemas = {t.name: getattr(t, "parameters", TEXT_INPUT_SCHEMA) for t in tools}
         roles = {*self.roles, *self.people}
-        found = find_problems(assign_roles(plan, self.roles), schemas, agents, roles)
-        return [problem.message for problem in found[:MAX_PROBLEMS]]
+        problems = find_problems(assign_roles(plan, self.roles), schemas, agents, roles)
+        return [problem.message for problem in problems[:MAX_PROBLEMS]]
 
 
 class PlannedRunLoop(RunLoop):
@@ -80,47 +79,59 @@ class PlannedRunLoop(RunLoop):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.recorded = load_recorded_events(self.run_state)
-        self.before = list[ExecutedPlan]()
+        self.executed_plans = list[ExecutedPlan]()
         self.plan: ExecutionPlan | None = None
         self.is_carried_out = False
 
     def _choose_step(self) -> Step:
         if self.is_carried_out:
             return super()._choose_step()
-        is_new = bool(self.before) and not self._has_plan(len(self.before) + 1)
-        return (self._limit_step() if is_new else None) or self._plan_writer()
-
-    def _plan_writer(self) -> PlanWriter:
-        agent, version = self.agent, len(self.before) + 1
-        context = PlanContext(agent, self.run_state, self.recorded, version, agent.most_at_once)
-        roles = {*agent.roles, *agent.people}
+        agent = self.agent
+        version = len(self.executed_plans) + 1
+        if self.executed_plans and not self._has_plan(version):
+            limit_step = self._limit_step()
+            if limit_step is not None:
+                return limit_step
         return PlanWriter(
-            context, self.before, check=agent.problems, roles=roles, shows=agent.shows_plan
+            PlanContext(self, self.recorded, version, agent.most_at_once),
+            self.executed_plans,
+            check=agent.problems,
+            roles={*agent.roles, *agent.people},
+            shows=agent.approvals.shows_plan,
         )
 
     async def _follow_up(self, step: Step) -> list[Event]:
         match step:
+            case PlanWriter(plan=None, is_waiting=True):
+                return [pause_event(self.run_state)]
             case PlanWriter(plan=None):
-                return [self._no_plan_event(step)]
+                detail = step.refusal or ""
+                return [finish_event(self.run_state, StopReason.CANCELLED, detail=detail)]
             case PlanWriter(plan=ExecutionPlan() as plan):
                 self.plan = plan
-                self.next_step = self._execution(step.context, plan)
+                last = self.executed_plans[-1] if self.executed_plans else None
+                self.next_step = PlanExecution(
+                    step.context,
+                    assign_roles(plan, self.agent.roles),
+                    reused=last.reusable_outcomes(plan) if last else {},
+                    halts=True,
+                )
                 return []
             case PlanExecution():
                 return self._execution_events(step)
         return await super()._follow_up(step)
 
-    def _execution(self, context: PlanContext, plan: ExecutionPlan) -> PlanExecution:
-        kept = self.before[-1].reusable_outcomes(plan) if self.before else {}
-        assigned = assign_roles(plan, self.agent.roles)
-        return PlanExecution(context, assigned, reused=kept, halts=True)
-
     def _execution_events(self, execution: PlanExecution) -> list[Event]:
         """Return the final events, unless an answer or another plan follows."""
         if execution.is_waiting:
             return [pause_event(self.run_state)]
-        if self._ending_limit(execution) is not None:
-            self.before.append(ExecutedPlan(self.plan or execution.plan, execution.outcomes))
+        executed_plan = ExecutedPlan(self.plan or execution.plan, execution.outcomes)
+        # A person ended the run at a limit before this plan, the last one, was completed.
+        limit = self.due_limit()
+        is_last = not self._has_plan(execution.context.version + 1)
+        is_complete = not execution.is_held_up and not execution.failures
+        if limit is not None and limit.ending is not None and is_last and not is_complete:
+            self.executed_plans.append(executed_plan)
             self.next_step = self._limit_step()
             return []
         if execution.spent:
@@ -129,21 +140,22 @@ class PlannedRunLoop(RunLoop):
                 error,
                 finish_event(self.run_state, StopReason.BUDGET, detail=execution.spent),
             ]
-        self.before.append(ExecutedPlan(self.plan or execution.plan, execution.outcomes))
-        if feedback := self.before[-1].feedback():
-            return self._give_up_events(feedback)
+        self.executed_plans.append(executed_plan)
+        if feedback := executed_plan.feedback():
+            plan_count = len(self.executed_plans)
+            if plan_count <= self.agent.max_replans:
+                return []
+            why = joined(" ", feedback)
+            detail = (
+                _("Gave up after 1 plan. %(why)s", why=why)
+                if plan_count == 1
+                else _("Gave up after %(plans)s plans. %(why)s", plans=plan_count, why=why)
+            )
+            return [finish_event(self.run_state, StopReason.CANCELLED, detail=detail)]
         self.is_carried_out = True
         self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
         self.state.add_message("user", _results_message(execution.plan, execution.outcomes))
         return []
-
-    def _ending_limit(self, execution: PlanExecution) -> RunLimit | None:
-        """Return the limit at which a person ended the run, if this plan wasn't completed."""
-        limit, is_last = self.due_limit(), not self._has_plan(execution.context.version + 1)
-        is_complete = not execution.is_held_up and not execution.failures
-        if limit is None or limit.ending is None or is_complete or not is_last:
-            return None
-        return limit
 
     def _has_plan(self, version: int) -> bool:
         """Whether this version of the plan was begun before an interruption."""
@@ -153,38 +165,18 @@ class PlannedRunLoop(RunLoop):
     def _wrap_up(self) -> Step:
         """Answer from the results of the steps that were carried out."""
         self.is_carried_out = True
-        last = self.before[-1]
+        last = self.executed_plans[-1]
         self.state.add_message("user", _results_message(last.plan, last.outcomes))
         return super()._wrap_up()
-
-    def _give_up_events(self, feedback: list[str]) -> list[Event]:
-        if len(self.before) <= self.agent.max_replans:
-            return []
-        detail = _gave_up_message(self.before, " ".join(feedback))
-        return [finish_event(self.run_state, StopReason.CANCELLED, detail=detail)]
-
-    def _no_plan_event(self, plan_writer: PlanWriter) -> Event:
-        if plan_writer.is_waiting:
-            return pause_event(self.run_state)
-        return finish_event(
-            self.run_state, StopReason.CANCELLED, detail=plan_writer.refusal or ""
-        )
-
-
-def _gave_up_message(executed_plans: list[ExecutedPlan], reason: str) -> str:
-    if len(executed_plans) == 1:
-        return f"Gave up after 1 plan. {reason}"
-    return f"Gave up after {len(executed_plans)} plans. {reason}"
 
 
 def _results_message(plan: ExecutionPlan, outcomes: Mapping[str, StepOutcome]) -> str:
     """Format the plan's results in order, for the model that writes the answer."""
-    names = [step.name for step in plan.steps if step.name in outcomes]
-    parts = [_format_result(name, outcomes[name]) for name in names]
+    results = [
+        f"## {step.name} ({outcome.status})\n{cut_text(outcome.text, MAX_RESULT_CHARS)}"
+        for step in plan.steps
+        if (outcome := outcomes.get(step.name)) is not None
+    ]
     return RESULTS_PROMPT.format(
-        description=plan.description, results="\n\n".join(parts) or "—"
+        description=plan.description, results="\n\n".join(results) or "—"
     )
-
-
-def _format_result(name: str, outcome: StepOutcome) -> str:
-    return f"## {name} ({outcome.status})\n{cut_text(outcome.text, MAX_RESULT_CHARS)}"

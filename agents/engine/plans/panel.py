@@ -1,7 +1,6 @@
 """A panel: asks several agents at once and merges their answers."""
 
 import json
-from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -12,22 +11,23 @@ from agents.engine.loop.run_loop import Events, RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
-from agents.engine.loop.tool_runner import ToolRunner
+from agents.engine.loop.tool_calls.tool_runner import ToolRunner
 from agents.engine.turn.assembly import PlanResult
 
 from ..events import Event, EventType
+from ..sentences import Sentence, joined
+from ..sentences import Sentence as _
 from ..tool import ToolRegistry
-from .answer_merging import (
+from .definition.plan import ExecutionPlan, ExecutionStep
+from .execution.context import PlanContext, load_recorded_events
+from .execution.executor import PlanExecution
+from .merging.answer_merging import (
     AnswerMerger,
     MergeResult,
     MergeStrategy,
     PanelMember,
     format_answers,
 )
-from .context import PlanContext, load_recorded_events
-from .executor import PlanExecution
-from .outcome import StepOutcome
-from .plan import ExecutionPlan, ExecutionStep
 from .plan_writer import format_history
 
 SYNTHESIS_PROMPT = """\
@@ -80,26 +80,8 @@ class PanelRunLoop(RunLoop):
         self.is_merged = False
 
     def _choose_step(self) -> Step:
-        return super()._choose_step() if self.is_merged else self._poll()
-
-    def _poll(self) -> "PanelPoll":
-        context = PlanContext(self.agent, self.run_state, self.recorded)
-        return PanelPoll(context, self._build_plan())
-
-    async def _follow_up(self, step: Step) -> list[Event]:
-        match step:
-            case PanelPoll():
-                if (end := self._early_end(step)) is not None:
-                    return [end]
-                context = step.execution.context
-                self.next_step = AnswerMerger(context, self.agent.merge, step.members)
-                return []
-            case AnswerMerger():
-                self.is_merged = True
-                return await self._answer_events(step)
-        return await super()._follow_up(step)
-
-    def _build_plan(self) -> ExecutionPlan:
+        if self.is_merged:
+            return super()._choose_step()
         history = format_history(self.state.get_messages(), self.run_state.query)
         question = (
             f"{history}Question: {self.run_state.query}" if history else self.run_state.query
@@ -111,7 +93,21 @@ class PanelRunLoop(RunLoop):
             ExecutionStep("", arguments, timeout=seconds, name=name, agent=name, parallel=True)
             for name in self.agent.members
         ]
-        return ExecutionPlan("", steps, {"question": question})
+        plan = ExecutionPlan("", steps, {"question": question})
+        return PanelPoll(PlanContext(self, self.recorded), plan)
+
+    async def _follow_up(self, step: Step) -> list[Event]:
+        match step:
+            case PanelPoll():
+                if (early_end := self._early_end(step)) is not None:
+                    return [early_end]
+                context = step.execution.context
+                self.next_step = AnswerMerger(context, self.agent.merge, step.members)
+                return []
+            case AnswerMerger():
+                self.is_merged = True
+                return await self._answer_events(step)
+        return await super()._follow_up(step)
 
     def _early_end(self, poll: "PanelPoll") -> Event | None:
         """Return the final event if there is nothing to merge."""
@@ -129,31 +125,54 @@ class PanelRunLoop(RunLoop):
             answers = format_answers(answered)
             return finish_event(self.run_state, reason, answer=answers, detail=execution.spent)
         if not answered:
-            return finish_event(
-                self.run_state, StopReason.ERROR, detail=_no_answer_message(members)
+            problems = [
+                Sentence("%(name)s: %(problem)s", name=member.name, problem=member.problem)
+                for member in members
+            ]
+            detail = (
+                _("No panel member could answer. %(reasons)s", reasons=joined(" ", problems))
+                if members
+                else _("This panel has no members.")
             )
+            return finish_event(self.run_state, StopReason.ERROR, detail=detail)
         return None
 
     async def _answer_events(self, merger: AnswerMerger) -> list[Event]:
         """Return the final events, unless the model has to write the answer."""
         merge_result = merger.merge_result
         members = merger.answered
-        if self._needs_writing(merge_result):
+        if merge_result.needs_synthesis or self.agent.output is not None:
             self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
-            self.state.add_message("user", _synthesis_message(merge_result, members))
+            prompt = SYNTHESIS_PROMPT.format(
+                names=", ".join(member.name for member in members),
+                answers=format_answers(members),
+                differences=_differences_list(merge_result) or "—",
+            )
+            self.state.add_message("user", prompt)
             return []
         chosen = next(
             (member for member in members if member.name == merge_result.chosen), None
         )
-        text = "\n\n".join(filter(None, _answer_parts(merge_result, members, chosen)))
-        output = chosen.output if chosen else (merge_result.arithmetic or {}).get("output")
+        arithmetic = merge_result.arithmetic
+        differences = _differences_list(merge_result)
+        if arithmetic is not None and isinstance(arithmetic["output"], dict):
+            paragraphs = [json.dumps(arithmetic["output"], ensure_ascii=False)]
+        elif arithmetic is not None:
+            result = arithmetic["results"][0]
+            why = f"> {merge_result.reason}" if arithmetic["left_out"] else ""
+            paragraphs = [f"**{result['value']}**", result["working"], why]
+        elif chosen is None:
+            paragraphs = [merge_result.reason, format_answers(members), differences]
+        else:
+            is_judged = merge_result.merge == "judge" and not merge_result.is_agreed
+            reason = " ".join(merge_result.reason.split())
+            why = f"> **{chosen.name}**: {reason}" if is_judged else ""
+            paragraphs = [chosen.answer, why, differences]
+        text = "\n\n".join(filter(None, paragraphs))
+        output = chosen.output if chosen else (arithmetic or {}).get("output")
         # Each answer had a length limit; the merged one may be longer.
         guardrails = self.agent.guardrails.without_length_limits()
         return await self._conclude(PlanResult(), text, output, guardrails)
-
-    def _needs_writing(self, merge_result: MergeResult) -> bool:
-        """Whether the model has to write: a synthesis, or a structured answer."""
-        return merge_result.needs_synthesis or self.agent.output is not None
 
 
 class PanelPoll:
@@ -175,63 +194,30 @@ class PanelPoll:
     @property
     def members(self) -> list[PanelMember]:
         """The members' answers, in the members' order."""
-        outcomes, steps = self.execution.outcomes, self.execution.plan.steps
-        return [self._member(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
-
-    def _member(self, name: str, outcome: StepOutcome) -> PanelMember:
-        if outcome.status != "done" or not outcome.text.strip():
-            return PanelMember(name=name, problem=outcome.reason or "No answer.")
-        output = self._outputs().get(outcome.number)
-        return PanelMember(name=name, answer=outcome.text, output=output)
-
-    def _outputs(self) -> dict[int | None, Any]:
-        """Return structured answers by the row of the step that asked for them."""
         calls = {
             e.data["step"]: e.data for e in self._member_events if e.type is EventType.TOOL_CALL
         }
-        returns = [e.data for e in self._member_events if e.type is EventType.HANDOFF_RETURN]
-        pairs = [(calls.get(data.get("parent", 0), {}), data) for data in returns]
-        return {call.get("parent"): data.get("output") for call, data in pairs}
+        # Structured answers by the row of the step that asked for them.
+        outputs = dict[int | None, Any]()
+        for event in self._member_events:
+            if event.type is EventType.HANDOFF_RETURN:
+                call = calls.get(event.data.get("parent", 0), {})
+                outputs[call.get("parent")] = event.data.get("output")
+        members = list[PanelMember]()
+        for step in self.execution.plan.steps:
+            outcome = self.execution.outcomes.get(step.name)
+            if outcome is None:
+                continue
+            if outcome.status != "done" or not outcome.text.strip():
+                problem = outcome.reason or _("No answer.")
+                members.append(PanelMember(name=step.name, problem=problem))
+                continue
+            output = outputs.get(outcome.number)
+            members.append(PanelMember(name=step.name, answer=outcome.text, output=output))
+        return members
 
 
 _MEMBER_EVENTS = {EventType.TOOL_CALL, EventType.HANDOFF_RETURN}
-
-
-def _no_answer_message(members: Sequence[PanelMember]) -> str:
-    if not members:
-        return "This panel has no members."
-    why = " ".join(f"{member.name}: {member.problem}" for member in members)
-    return f"No panel member could answer. {why}"
-
-
-def _synthesis_message(merge_result: MergeResult, members: Sequence[PanelMember]) -> str:
-    return SYNTHESIS_PROMPT.format(
-        names=", ".join(member.name for member in members),
-        answers=format_answers(members),
-        differences=_differences_list(merge_result) or "—",
-    )
-
-
-def _answer_parts(
-    merge_result: MergeResult, members: Sequence[PanelMember], chosen: PanelMember | None
-) -> list[str]:
-    """Return the chosen answer, or all of them with the reason, and the differences."""
-    if merge_result.arithmetic is not None:
-        return _arithmetic_parts(merge_result.arithmetic, merge_result.reason)
-    if chosen is None:
-        return [merge_result.reason, format_answers(members), _differences_list(merge_result)]
-    is_judged = merge_result.merge == "judge" and not merge_result.is_agreed
-    why = f"> **{chosen.name}**: {' '.join(merge_result.reason.split())}" if is_judged else ""
-    return [chosen.answer, why, _differences_list(merge_result)]
-
-
-def _arithmetic_parts(facts: Mapping[str, Any], reason: str) -> list[str]:
-    """Return the result, how it was worked out, and who is left out."""
-    if isinstance(facts["output"], dict):
-        return [json.dumps(facts["output"], ensure_ascii=False)]
-    result = facts["results"][0]
-    why = f"> {reason}" if facts["left_out"] else ""
-    return [f"**{result['value']}**", result["working"], why]
 
 
 def _differences_list(merge_result: MergeResult) -> str:

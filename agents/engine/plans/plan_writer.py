@@ -1,25 +1,34 @@
 """Has a model write a plan, validates it, and requests approval if required."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engine.loop.approval import ApprovalDecision, AskPersonTool, digest
-from agents.engine.loop.call_events import PREVIEW_CHARS
 from agents.engine.loop.handoff import Handoff, HandoffRun
-from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.loop.output.output_schema import OutputSchema
+from agents.engine.loop.tool_calls.approval import ApprovalDecision, AskPersonTool, digest
+from agents.engine.loop.tool_calls.call_events import PREVIEW_CHARS
 from agents.engine.turn.assembly import ToolCall
 
 from ..errors import NoPlan
 from ..events import Event, EventType
+from ..sentences import Sentence as _
+from ..sentences import joined
 from ..state import Message
-from ..tool import Tool, specification
-from .context import PlanContext
-from .graph import diff_with_dependents
-from .outcome import StepOutcome
-from .plan import ExecutionPlan, without_approvals
+from ..tool import specification
+from .definition.graph import diff_with_dependents
+from .definition.plan import ExecutionPlan, without_approvals
+from .execution.context import PlanContext
+from .execution.outcome import StepOutcome
 
 PLANNER = "planner"
 PLAN = "plan"
@@ -49,8 +58,8 @@ Roles: {roles}
 Instructions of the agent that carries it out: {own}"""
 TRIED_PLAN = "A plan that was tried: {plan}"
 INVALID_PLAN = "Your last plan isn't valid: {why}"
-STEP_FAILED = "“{name}” failed: {why}"
-STEP_UNEXPECTED = "“{name}” didn't return the expected result ({expected}): {why}"
+STEP_FAILED = _("“%(name)s” failed: %(why)s")
+STEP_UNEXPECTED = _("“%(name)s” didn't return the expected result (%(expected)s): %(why)s")
 REPLAN_INSTRUCTIONS = """\
 Write a new plan that does better. A step that is written exactly as before is not done again: \
 its result stays."""
@@ -99,20 +108,29 @@ class ExecutedPlan:
     outcomes: Mapping[str, StepOutcome]
 
     def feedback(self) -> list[str]:
-        """What the next plan has to improve."""
-        return [
-            _failure_feedback(self, name)
-            for name, o in self.outcomes.items()
-            if o.status == "failed"
-        ]
+        """Return what the next plan has to improve."""
+        expected = {step.name: step.expected_outcome for step in self.plan.steps}
+        feedback = list[str]()
+        for name, outcome in self.outcomes.items():
+            if outcome.status != "failed":
+                continue
+            if outcome.finding is None:
+                feedback.append(STEP_FAILED.fill(name=name, why=outcome.reason))
+                continue
+            why = joined(" ", filter(None, (outcome.reason, outcome.finding.feedback)))
+            feedback.append(STEP_UNEXPECTED.fill(name=name, expected=expected[name], why=why))
+        return feedback
 
     def reusable_outcomes(self, plan: ExecutionPlan) -> dict[str, StepOutcome]:
         """Return the outcomes of unchanged, finished steps, which needn't be repeated."""
         changes = diff_with_dependents(
             self.plan.with_step_names().steps, plan.with_step_names().steps
         )
-        same = {name for name, what in changes.items() if what == "kept"}
-        return {n: o for n, o in self.outcomes.items() if n in same and o.status == "done"}
+        return {
+            name: outcome
+            for name, outcome in self.outcomes.items()
+            if changes.get(name) == "kept" and outcome.status == "done"
+        }
 
 
 class PlanWriter:
@@ -125,21 +143,21 @@ class PlanWriter:
     def __init__(
         self,
         context: PlanContext,
-        before: Sequence[ExecutedPlan],
+        executed_plans: Sequence[ExecutedPlan],
         *,
         check: PlanCheck,
         roles: Collection[str] = (),
         shows: bool = False,
     ) -> None:
         self.context = context
-        self.before = before
+        self.executed_plans = executed_plans
         self.check = check
         self.roles = roles
         self.shows = shows
         self.plan: ExecutionPlan | None = None
         self.refusal: str | None = None
         self.is_waiting = False
-        self._wrong: list[str] = []
+        self._problems: list[str] = []
 
     async def events(self) -> Events:
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -148,93 +166,97 @@ class PlanWriter:
                 number = self.context.next_step()
                 name = f"{PLAN} {self.context.version}"
                 yield self._emit(EventType.TASK, number, name=name, work=PLAN, attempt=attempt)
-            plan = self._recorded_plan(number)
+            recorded_plans = list(self._recorded(EventType.PLAN, number))
+            plan = ExecutionPlan.from_dict(recorded_plans[-1]) if recorded_plans else None
             if (end := self.context.recorded.end(number)) is not None:
-                self._restore_result(end.data, plan)
+                match end.data["status"]:
+                    case "done":
+                        self.plan = plan
+                    case "failed":
+                        self._problems.append(end.data["reason"])
+                    case _:
+                        self.refusal = end.data["reason"]
             elif plan is None:
                 handoff = self._handoff_run(number)
                 async with aclosing(handoff.events()) as events:
                     async for event in events:
                         yield event
-                for event in self._written_events(number, self._parse_plan(handoff)):
-                    yield event
+                plan = self._parse_plan(handoff)
+                if plan is None:
+                    status = "failed" if self.refusal is None else "cancelled"
+                    yield self._end_event(number, status, self.refusal or self._problems[-1])
+                else:
+                    yield self._plan_event(number, plan, by=PLANNER)
+                    for event in self._approval_events(number, plan):
+                        yield event
             else:
                 for event in self._approval_events(number, plan):
                     yield event
             if self.plan or self.refusal is not None or self.is_waiting:
                 return
-        raise NoPlan(f"The model didn't write a valid plan: {self._wrong[-1]}")
-
-    def _written_events(self, number: int, plan: ExecutionPlan | None) -> list[Event]:
-        if plan is None:
-            return [self._failure_event(number)]
-        written = self._plan_event(number, plan, by=PLANNER)
-        return [written, *self._approval_events(number, plan)]
+        raise NoPlan(_("The model didn't write a valid plan: %(why)s", why=self._problems[-1]))
 
     def _recorded_step(self, attempt: int) -> int | None:
         for event in self.context.recorded.under(
             self.context.run_state.emit.parent, EventType.TASK
         ):
             data = event.data
-            is_this = data["kind"] == PLAN and data["attempt"] == attempt
-            if is_this and data["plan"] == self.context.version:
+            is_attempt = data["kind"] == PLAN and data["attempt"] == attempt
+            if is_attempt and data["plan"] == self.context.version:
                 number: int = data["step"]
                 return number
         return None
 
-    def _recorded_plan(self, number: int) -> ExecutionPlan | None:
-        """Return the plan as last recorded."""
-        events = self.context.recorded.under(self.context.run_state.emit.parent, EventType.PLAN)
-        recorded = [event.data for event in events if event.data["step"] == number]
-        return ExecutionPlan.from_dict(recorded[-1]) if recorded else None
-
-    def _restore_result(self, end: Mapping[str, Any], plan: ExecutionPlan | None) -> None:
-        match end["status"]:
-            case "done":
-                self.plan = plan
-            case "failed":
-                self._wrong.append(end["reason"])
-            case _:
-                self.refusal = end["reason"]
+    def _recorded(self, type: EventType, number: int) -> Iterator[Mapping[str, Any]]:
+        """Yield what was recorded by events of this type about this step."""
+        events = self.context.recorded.under(self.context.run_state.emit.parent, type)
+        return (event.data for event in events if event.data["step"] == number)
 
     def _handoff_run(self, number: int) -> HandoffRun:
-        schema = OutputSchema(PLAN_SCHEMA, name=PLAN)
-        planner = self.context.agent.in_role(PLANNER, self._instructions(), schema)
-        handoff = Handoff(PLANNER, lambda: planner, is_role=True)
-        return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
-
-    def _instructions(self) -> str:
-        registry = self.context.agent.tools
-        tools = [registry.get(name) for name in registry.list_tools()]
-        agents = [tool for tool in tools if isinstance(tool, Handoff)]
-        others = [t for t in tools if t not in agents and not isinstance(t, AskPersonTool)]
-        return INSTRUCTIONS.format(
-            tools="\n".join(map(_format_tool, others)) or "none",
-            agents="; ".join(f"{a.agent}: {a.description}" for a in agents) or "none",
+        tool_lines = list[str]()
+        agents = list[str]()
+        for tool in self.context.run.tools:
+            if isinstance(tool, Handoff):
+                agents.append(f"{tool.agent}: {tool.description}")
+            elif not isinstance(tool, AskPersonTool):
+                parameters = specification(tool)["function"]["parameters"]
+                schema = json.dumps(parameters, ensure_ascii=False)
+                tool_lines.append(f"- {tool.name}: {tool.description}\n  arguments: {schema}")
+        instructions = INSTRUCTIONS.format(
+            tools="\n".join(tool_lines) or "none",
+            agents="; ".join(agents) or "none",
             roles=", ".join(sorted(self.roles)) or "none",
-            own=self.context.agent.planner.instructions,
+            own=self.context.run.planners[0].instructions,
         )
-
-    def _question(self) -> str:
+        output_schema = OutputSchema(PLAN_SCHEMA, name=PLAN)
+        planner = self.context.agent.in_role(PLANNER, instructions, output_schema)
+        handoff = Handoff(PLANNER, lambda: planner, is_role=True)
         run_state = self.context.run_state
         history = format_history(run_state.state.get_messages(), run_state.query)
-        parts = [f"{history}Question: {run_state.query}"]
-        for executed_plan in self.before:
+        paragraphs = [f"{history}Question: {run_state.query}"]
+        for executed_plan in self.executed_plans:
             plan_json = json.dumps(
                 executed_plan.plan.to_dict(), ensure_ascii=False, default=str
             )
-            parts += [TRIED_PLAN.format(plan=plan_json), *_format_results(executed_plan)]
-            parts.append(f"What was wrong: {' '.join(executed_plan.feedback())}")
-        parts += [REPLAN_INSTRUCTIONS] if self.before else []
-        parts += [INVALID_PLAN.format(why=why) for why in self._wrong]
-        return "\n\n".join(parts)
+            paragraphs.append(TRIED_PLAN.format(plan=plan_json))
+            paragraphs += [
+                f"“{name}” gave: {outcome.text[:MAX_SHOWN_CHARS]}"
+                for name, outcome in executed_plan.outcomes.items()
+                if outcome.status == "done"
+            ]
+            paragraphs.append(f"What was wrong: {' '.join(executed_plan.feedback())}")
+        if self.executed_plans:
+            paragraphs.append(REPLAN_INSTRUCTIONS)
+        paragraphs += [INVALID_PLAN.format(why=why) for why in self._problems]
+        question = "\n\n".join(paragraphs)
+        return HandoffRun(handoff, question, self.context.step_state(number), number)
 
     def _parse_plan(self, handoff: HandoffRun) -> ExecutionPlan | None:
         """Return the model's plan if it is valid; otherwise record its problems."""
         value = handoff.output
         if not isinstance(value, dict):
-            self._wrong.append(
-                handoff.result.text if handoff.result else "The model wrote nothing."
+            self._problems.append(
+                handoff.result.text if handoff.result else _("The model wrote nothing.")
             )
             return None
         if cancel := str(value.get("cancel") or "").strip():
@@ -244,18 +266,14 @@ class PlanWriter:
             plan = without_approvals(ExecutionPlan.from_dict(value)).with_step_names()
             problems = list(self.check(plan))
         except (TypeError, ValueError, AttributeError) as error:
-            problems = [f"The plan can't be parsed: {error}."]
+            problems = [_("The plan can't be parsed: %(reason)s.", reason=error)]
         if problems:
-            self._wrong.append(" ".join(problems))
+            self._problems.append(joined(" ", problems))
             return None
         return plan
 
-    def _failure_event(self, number: int) -> Event:
-        status = "failed" if self.refusal is None else "cancelled"
-        return self._end_event(number, status, self.refusal or self._wrong[-1])
-
     def _plan_event(self, number: int, plan: ExecutionPlan, *, by: str) -> Event:
-        last = self.before[-1] if self.before else None
+        last = self.executed_plans[-1] if self.executed_plans else None
         return self._emit(
             EventType.PLAN,
             number,
@@ -269,14 +287,31 @@ class PlanWriter:
 
     def _approval_events(self, number: int, plan: ExecutionPlan) -> list[Event]:
         """Request approval if required; the approved plan may be an edited one."""
-        decision = self._recorded_decision(number)
-        if decision is None and not self.shows and not self._was_asked(number):
+        resolved = next(self._recorded(EventType.APPROVAL_RESOLVED, number), None)
+        decision = ApprovalDecision.from_dict(resolved) if resolved is not None else None
+        was_asked = any(self._recorded(EventType.APPROVAL_REQUESTED, number))
+        if decision is None and not self.shows and not was_asked:
             decision = ApprovalDecision(is_approved=True)
         if decision is None:
             self.is_waiting = True
-            return self._request_approval(number, plan)
+            if was_asked:
+                return []
+            plan_json = json.dumps(plan.to_dict(), ensure_ascii=False, default=str)
+            call = ToolCall(id=f"{PLAN}_{number}", name=PLAN, arguments=plan_json)
+            request = self._emit(
+                EventType.APPROVAL_REQUESTED,
+                number,
+                id=call.id,
+                function={"name": PLAN, "arguments": plan_json},
+                digest=digest(call, "plan", self.context.run_state.emit.seq + 1),
+                tool="",
+                why="plan",
+                role="",
+                thought="",
+            )
+            return [request]
         if not decision.is_approved:
-            self.refusal = decision.reason or "The plan was rejected."
+            self.refusal = decision.reason or _("The plan was rejected.")
             return [self._end_event(number, "rejected", self.refusal)]
         self.plan = plan
         events = list[Event]()
@@ -288,51 +323,16 @@ class PlanWriter:
                 events.append(self._plan_event(number, self.plan, by=decision.by))
         return [*events, self._end_event(number, "done", self.plan.description)]
 
-    def _recorded_decision(self, number: int) -> ApprovalDecision | None:
-        parent = self.context.run_state.emit.parent
-        for event in self.context.recorded.under(parent, EventType.APPROVAL_RESOLVED):
-            if event.data["step"] == number:
-                return ApprovalDecision.from_dict(event.data)
-        return None
-
-    def _was_asked(self, number: int) -> bool:
-        requests = self.context.recorded.under(
-            self.context.run_state.emit.parent, EventType.APPROVAL_REQUESTED
-        )
-        return any(event.data["step"] == number for event in requests)
-
-    def _request_approval(self, number: int, plan: ExecutionPlan) -> list[Event]:
-        if self._was_asked(number):
-            return []
-        plan_json = json.dumps(plan.to_dict(), ensure_ascii=False, default=str)
-        call = ToolCall(id=f"{PLAN}_{number}", name=PLAN, arguments=plan_json)
-        request = self._emit(
-            EventType.APPROVAL_REQUESTED,
-            number,
-            id=call.id,
-            function={"name": PLAN, "arguments": plan_json},
-            digest=digest(call, "plan", self.context.run_state.emit.seq + 1),
-            tool="",
-            why="plan",
-            role="",
-            thought="",
-        )
-        return [request]
-
     def _end_event(self, number: int, status: str, reason: str) -> Event:
-        texts = {"observation": reason[:PREVIEW_CHARS], "reason": reason}
+        preview = reason if len(reason) <= PREVIEW_CHARS else reason[:PREVIEW_CHARS]
+        texts = {"observation": preview, "reason": reason}
         return self._emit(EventType.STEP, number, status=status, action=PLAN, **texts)
 
-    def _emit(self, type: EventType, number: int, **more: Any) -> Event:
+    def _emit(self, type: EventType, number: int, **fields: Any) -> Event:
         version = self.context.version
-        about = {"step": number, "turn": version, "plan": version, "kind": PLAN}
-        return self.context.event_factory(None)(type, **about, **more)
-
-
-def _format_tool(tool: Tool) -> str:
-    function = specification(tool)["function"]
-    schema = json.dumps(function["parameters"], ensure_ascii=False)
-    return f"- {tool.name}: {tool.description}\n  arguments: {schema}"
+        return self.context.event_factory(None)(
+            type, step=number, turn=version, plan=version, kind=PLAN, **fields
+        )
 
 
 def format_history(messages: Sequence[Message], query: str) -> str:
@@ -341,17 +341,3 @@ def format_history(messages: Sequence[Message], query: str) -> str:
     visible = [m for m in visible if m["content"] != query][-MAX_HISTORY_MESSAGES:]
     lines = [f"{m['role']}: {str(m['content'])[:MAX_SHOWN_CHARS]}" for m in visible]
     return "Said before:\n" + "\n".join(lines) + "\n\n" if lines else ""
-
-
-def _format_results(executed_plan: ExecutedPlan) -> list[str]:
-    done = [(name, o) for name, o in executed_plan.outcomes.items() if o.status == "done"]
-    return [f"“{name}” gave: {o.text[:MAX_SHOWN_CHARS]}" for name, o in done]
-
-
-def _failure_feedback(executed_plan: ExecutedPlan, name: str) -> str:
-    outcome = executed_plan.outcomes[name]
-    step = next(step for step in executed_plan.plan.steps if step.name == name)
-    if outcome.finding is None:
-        return STEP_FAILED.format(name=name, why=outcome.reason)
-    why = f"{outcome.reason} {outcome.finding.feedback}".strip()
-    return STEP_UNEXPECTED.format(name=name, expected=step.expected_outcome, why=why)

@@ -11,10 +11,11 @@ from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
 
 from ..events import Event, EventType
-from .context import MAX_CONCURRENCY, PlanContext, load_recorded_events
-from .executor import PlanExecution
-from .outcome import StepOutcome, to_text
-from .plan import ExecutionPlan, ExecutionStep, assign_roles
+from ..sentences import Sentence as _
+from .definition.plan import ExecutionPlan, assign_roles
+from .execution.context import MAX_CONCURRENCY, PlanContext, load_recorded_events
+from .execution.executor import PlanExecution
+from .execution.outcome import to_text
 from .plan_writer import PLAN
 
 
@@ -34,7 +35,6 @@ class WorkflowRuntime(AgentRuntime):
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
-        self.approval_policy.is_written = True
         self.plan = assign_roles(plan.with_step_names(), roles or {})
         self.most_at_once = most_at_once
 
@@ -47,36 +47,21 @@ class WorkflowRunLoop(RunLoop):
 
     agent: WorkflowRuntime
     context: PlanContext
+    has_written_calls = True
 
     async def _first_events(self) -> list[Event]:
         events = await super()._first_events()
         if self.run_state.is_over:
             return events
-        recorded, most = load_recorded_events(self.run_state), self.agent.most_at_once
-        self.context = PlanContext(self.agent, self.run_state, recorded, 1, most)
-        return [*events, *self._plan_events(self.context, self.agent.plan)]
-
-    def _retrieve_first(self) -> list[Event]:
-        """Search nothing: a workflow searches where its steps say so."""
-        return []
-
-    def _choose_step(self) -> Step:
-        return PlanExecution(self.context, self.agent.plan)
-
-    async def _follow_up(self, step: Step) -> list[Event]:
-        if not isinstance(step, PlanExecution):
-            return await super()._follow_up(step)
-        return [self._finish_event(step)]
-
-    def _plan_events(self, context: PlanContext, plan: ExecutionPlan) -> list[Event]:
-        """Yield the plan's row, unless it is already recorded."""
-        recorded = context.recorded
-        events = list[Event]()
+        recorded = load_recorded_events(self.run_state)
+        self.context = PlanContext(self, recorded, 1, self.agent.most_at_once)
+        # The plan's row, unless it is already recorded.
+        plan = self.agent.plan
         rows = recorded.under(self.emit.parent, EventType.TASK)
         recorded_number = next(
             (event.data["step"] for event in rows if event.data["kind"] == PLAN), None
         )
-        number = recorded_number or context.next_step()
+        number = recorded_number or self.context.next_step()
         step_fields = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
         if recorded_number is None:
             task = self.emit(EventType.TASK, **step_fields, name=PLAN, work=PLAN, attempt=1)
@@ -93,26 +78,32 @@ class WorkflowRunLoop(RunLoop):
             )
         return events
 
-    def _finish_event(self, execution: PlanExecution) -> Event:
-        if execution.is_waiting:
-            return pause_event(self.run_state)
-        answer, limit = format_answer(execution.output), self.due_limit()
-        if limit is not None and limit.ending == "stop":
-            return stop_event(self.run_state, limit, answer)
-        if execution.spent:
-            reason, detail = StopReason.BUDGET, execution.spent
-        else:
-            reason, detail = self._stop_reason(execution)
-        return finish_event(self.run_state, reason, answer=answer, detail=detail)
+    def _choose_step(self) -> Step:
+        return PlanExecution(self.context, self.agent.plan)
 
-    def _stop_reason(self, execution: PlanExecution) -> tuple[StopReason, str]:
-        for step in execution.plan.steps:
-            outcome = execution.outcomes.get(step.name)
-            if outcome is not None and outcome.status == "failed":
-                was_declined = step.kind == "ask"
-                reason = StopReason.CANCELLED if was_declined else StopReason.ERROR
-                return reason, _failure_message(step, outcome)
-        return StopReason.COMPLETED, ""
+    async def _follow_up(self, step: Step) -> list[Event]:
+        if not isinstance(step, PlanExecution):
+            return await super()._follow_up(step)
+        if step.is_waiting:
+            return [pause_event(self.run_state)]
+        answer = format_answer(step.output)
+        limit = self.due_limit()
+        if limit is not None and limit.ending == "stop":
+            return [stop_event(self.run_state, limit, answer)]
+        reason = StopReason.COMPLETED
+        detail = ""
+        if step.spent:
+            reason = StopReason.BUDGET
+            detail = step.spent
+        elif failed := [s for s in step.plan.steps if s.name in step.failures]:
+            was_declined = failed[0].kind == "ask"
+            reason = StopReason.CANCELLED if was_declined else StopReason.ERROR
+            detail = _(
+                "“%(step)s”: %(reason)s",
+                step=failed[0].name,
+                reason=step.failures[failed[0].name].reason,
+            )
+        return [finish_event(self.run_state, reason, answer=answer, detail=detail)]
 
 
 def format_answer(output: Any) -> str:
@@ -120,7 +111,3 @@ def format_answer(output: Any) -> str:
     if not isinstance(output, dict):
         return to_text(output) if output is not None else ""
     return "\n\n".join(f"### {name}\n\n{to_text(value)}" for name, value in output.items())
-
-
-def _failure_message(step: ExecutionStep, outcome: StepOutcome) -> str:
-    return f"“{step.name}”: {outcome.reason}"

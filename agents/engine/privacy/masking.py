@@ -18,7 +18,8 @@ MAX_ROUNDS = 8
 DASHES = "\u2010\u2012\u2013\u2014\u2015\u2043\u2212\ufe58"
 # Used between digits like a hyphen: a long vowel mark, a middle dot.
 PII_HINT = re.compile("[0-9@]|[_.-][A-Za-z]{12}|[A-Za-z]{20}")
-NEAR_CHARS, CONTEXT_CHARS = 48, 240
+NEAR_CHARS = 48
+CONTEXT_CHARS = 240
 BETWEEN_DIGITS = re.compile("(?<=[0-9])[ー・](?=[0-9])")
 
 
@@ -49,11 +50,11 @@ def mask(text: str) -> MaskedText:
 
 def find(text: str) -> tuple[PiiSpan, ...]:
     """Return spans of personal data, in order and without overlaps."""
-    source, *others = readings(text)
+    source, *rendered = readings(text)
     spans = _source_spans(_normalize_digits(source))
-    for normalized in others[-1:]:
-        for part in _changed_parts(_normalize_digits(normalized)):
-            spans += _source_spans(part)
+    for normalized in rendered[-1:]:
+        for section in _changed_sections(_normalize_digits(normalized)):
+            spans += _source_spans(section)
     return merge_spans(spans)
 
 
@@ -83,8 +84,8 @@ class StreamingMasker:
             return ""
         released = self._release(len(self._text) - self.window)
         # Held text is scanned again each time, so the more there is, the less often.
-        held = len(self._text) - self._shown_chars - self.window
-        self._next_scan_at = len(self._text) + held // 8
+        held_chars = len(self._text) - self._shown_chars - self.window
+        self._next_scan_at = len(self._text) + held_chars // 8
         return released
 
     def rest(self) -> str:
@@ -94,11 +95,11 @@ class StreamingMasker:
     def _release(self, until: int) -> str:
         if until <= self._shown_chars:
             return ""
-        before = max(0, self._shown_chars - self.window)
+        offset = max(0, self._shown_chars - self.window)
         spans = [
-            replace(s, start=max(s.start + before, self._shown_chars), end=s.end + before)
-            for s in self._find_spans(self._text[before:])
-            if s.end + before > self._shown_chars
+            replace(s, start=max(s.start + offset, self._shown_chars), end=s.end + offset)
+            for s in self._find_spans(self._text[offset:])
+            if s.end + offset > self._shown_chars
         ]
         until = min([until, *(s.start for s in spans if s.start < until < s.end)])
         start = self._shown_chars
@@ -114,92 +115,79 @@ def _replace_spans(text: str, spans: Iterable[PiiSpan], start: int, end: int) ->
     return "".join([*pieces, text[start:end]])
 
 
-def _find_all(plain: str) -> list[PiiSpan]:
-    """Repeat until nothing is found, because a masked value can uncover its neighbor."""
-    found: list[PiiSpan] = []
+def _source_spans(normalized: NormalizedText) -> list[PiiSpan]:
+    """Return the spans of personal data, as positions in the original text."""
+    plain = normalized.text
+    spans: list[PiiSpan] = []
+    # Until nothing is found, because a masked value can uncover its neighbor.
     for _ in range(MAX_ROUNDS):
-        new = merge_spans(_find_once(plain))
+        characters = set(plain)
+        lowered = plain.lower()
+        new = merge_spans(
+            PiiSpan(kind=detector.kind, start=text_range.start, end=text_range.end)
+            for detector in DETECTORS
+            if detector.may_match(characters, lowered)
+            for text_range in detector.find_ranges(plain)
+        )
         if not new:
             break
-        found += new
-        plain = _blank_out(plain, new)
-    return list(merge_spans(found))
-
-
-def _find_once(plain: str) -> list[PiiSpan]:
-    characters = set(plain)
-    lowered = plain.lower()
+        spans += new
+        # Text of the same length takes their place, so that positions don't change.
+        start = 0
+        pieces = []
+        for span in new:
+            pieces += [plain[start : span.start], HIDDEN_CHAR * (span.end - span.start)]
+            start = span.end
+        plain = "".join([*pieces, plain[start:]])
     return [
-        PiiSpan(kind=detector.kind, start=text_range.start, end=text_range.end)
-        for detector in DETECTORS
-        if detector.may_match(characters, lowered)
-        for text_range in detector.find_ranges(plain)
+        replace(span, start=normalized.starts[span.start], end=normalized.ends[span.end - 1])
+        for span in merge_spans(spans)
     ]
-
-
-def _blank_out(plain: str, spans: Sequence[PiiSpan]) -> str:
-    """Replace the spans by text of the same length, so that positions don't change."""
-    start, pieces = 0, []
-    for span in spans:
-        pieces += [plain[start : span.start], HIDDEN_CHAR * (span.end - span.start)]
-        start = span.end
-    return "".join([*pieces, plain[start:]])
 
 
 def merge_spans(spans: Iterable[PiiSpan]) -> tuple[PiiSpan, ...]:
     """Sort and merge spans; of overlapping ones, the longest gives the kind."""
-    apart: list[PiiSpan] = []
+    merged: list[PiiSpan] = []
     for span in sorted(spans, key=lambda s: (s.start, s.start - s.end)):
-        last = apart[-1] if apart else None
+        last = merged[-1] if merged else None
         if last is None or span.start >= last.end:
-            apart.append(span)
+            merged.append(span)
         elif span.end > last.end:
             longest = max(last, span, key=lambda s: s.end - s.start)
-            apart[-1] = replace(longest, start=last.start, end=span.end)
-    return tuple(apart)
+            merged[-1] = replace(longest, start=last.start, end=span.end)
+    return tuple(merged)
 
 
-def _source_spans(normalized: NormalizedText) -> list[PiiSpan]:
-    return [
-        replace(span, start=normalized.starts[span.start], end=normalized.ends[span.end - 1])
-        for span in _find_all(normalized.text)
-    ]
-
-
-def _changed_parts(normalized: NormalizedText) -> list[NormalizedText]:
-    """Return the parts of a reading that may contain what its source doesn't show.
+def _changed_sections(normalized: NormalizedText) -> list[NormalizedText]:
+    """Return the sections of a reading that may contain what its source doesn't show.
 
     These have a digit, an @ or the letters of a key near a changed character.
     """
-    parts: list[tuple[int, int]] = []
+    text = normalized.text
+    sections: list[tuple[int, int]] = []
     for position in normalized.changes:
-        if parts and position < parts[-1][1] - NEAR_CHARS:
+        if sections and position < sections[-1][1] - NEAR_CHARS:
             continue
-        if not PII_HINT.search(
-            normalized.text, max(0, position - NEAR_CHARS), position + NEAR_CHARS
-        ):
+        if not PII_HINT.search(text, max(0, position - NEAR_CHARS), position + NEAR_CHARS):
             continue
-        start, end = _widen(normalized.text, position)
-        if parts and start <= parts[-1][1]:
-            start = parts.pop()[0]
-        parts.append((start, end))
+        # As wide as the longest pattern, and on to the end of a line or word.
+        start = max(0, position - CONTEXT_CHARS)
+        gap = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
+        start = gap if start - gap < CONTEXT_CHARS else start
+        end = min(len(text), position + CONTEXT_CHARS)
+        gaps = [text.find(separator, end, end + CONTEXT_CHARS) for separator in " \n"]
+        end = min((gap for gap in gaps if gap >= 0), default=end)
+        if sections and start <= sections[-1][1]:
+            start = sections.pop()[0]
+        sections.append((start, end))
     return [
         NormalizedText(
-            text=normalized.text[a:b], starts=normalized.starts[a:b], ends=normalized.ends[a:b]
+            text=text[start:end],
+            starts=normalized.starts[start:end],
+            ends=normalized.ends[start:end],
         )
-        for a, b in parts
+        for start, end in sections
     ]
-
-
-def _widen(text: str, at: int) -> tuple[int, int]:
-    """Widen to the longest pattern, and on to the end of a line or word."""
-    start, end = max(0, at - CONTEXT_CHARS), min(len(text), at + CONTEXT_CHARS)
-    gap = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
-    start = gap if start - gap < CONTEXT_CHARS else start
-    ends = [
-        place for mark in " \n" if (place := text.find(mark, end, end + CONTEXT_CHARS)) >= 0
-    ]
-    return start, min(ends, default=end)
 
 
 def _normalize_digits(normalized: NormalizedText) -> NormalizedText:

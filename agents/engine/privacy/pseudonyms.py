@@ -51,12 +51,14 @@ class Pseudonymizer:
             for alias, value in replaced.items():
                 kind = self._reserve(alias)
                 if value not in self._aliases and alias not in self._values:
-                    self._aliases[value], self._values[alias] = alias, value
+                    self._aliases[value] = alias
+                    self._values[alias] = value
                     self._kinds[value] = kind
 
     def hide(self, text: str) -> str:
         """Replace all personal data in the text by aliases."""
-        start, pieces = 0, []
+        start = 0
+        pieces = []
         for span in self.find(text):
             pieces += [text[start : span.start], self._aliases[text[span.start : span.end]]]
             start = span.end
@@ -67,10 +69,18 @@ class Pseudonymizer:
         with self._lock:
             for alias in ALIAS.findall(text):
                 self._reserve(alias)  # the user wrote it; it doesn't stand for a value
-            spans = self._find_cached(text)
+            # Cached, because the history is sent again every turn.
+            if text not in self._found:
+                self._found[text] = find(text)
+                self._size += len(text)
+                while self._size > MAX_CACHED_CHARS and len(self._found) > 1:
+                    oldest = next(iter(self._found))
+                    del self._found[oldest]
+                    self._size -= len(oldest)
+            spans = self._found[text]
             self._assign_aliases(text, spans)
-            if more := self._find_known(text, spans):
-                spans = merge_spans([*spans, *more])
+            if repeated := self._find_known(text, spans):
+                spans = merge_spans([*spans, *repeated])
                 self._assign_aliases(text, spans)
             return spans
 
@@ -81,7 +91,20 @@ class Pseudonymizer:
 
     def pseudonymize(self, messages: Sequence[Message]) -> list[Message]:
         """Replace personal data in the messages, except in the model's own reasoning."""
-        return [self._pseudonymize_message(message) for message in messages]
+        pseudonymized = []
+        for message in messages:
+            hidden = dict(message)
+            if isinstance(message.get("content"), str):
+                hidden["content"] = self.hide(message["content"])
+            if calls := message.get("tool_calls"):
+                hidden["tool_calls"] = []
+                for call in calls:
+                    function = call.get("function") or {}
+                    arguments = self.hide_json(function.get("arguments") or "{}")
+                    function = {**function, "arguments": arguments}
+                    hidden["tool_calls"].append({**call, "function": function})
+            pseudonymized.append(hidden)
+        return pseudonymized
 
     def aliases(self, messages: Sequence[Message]) -> dict[str, str]:
         """Return the aliases in these messages with their values."""
@@ -92,10 +115,9 @@ class Pseudonymizer:
         """Restore the values in the text from `start` on."""
         pieces = []
         for match in WRITTEN_ALIAS.finditer(text, start) if self.has_aliases else ():
-            pieces += [
-                text[start : match.start()],
-                self._values.get(_canonical_alias(match), match[0]),
-            ]
+            kind = next(kind for kind in _KINDS if match[kind.name])
+            alias = f"‹{kind.value} {int(match['number'])}›"
+            pieces += [text[start : match.start()], self._values.get(alias, match[0])]
             start = match.end()
         return "".join([*pieces, text[start:]])
 
@@ -129,30 +151,6 @@ class Pseudonymizer:
             return f"{fenced[1]}{map_json(fenced[2], self.restore)}{fenced[3]}"
         return map_json(text, self.restore)
 
-    def _pseudonymize_message(self, message: Message) -> Message:
-        hidden = dict(message)
-        if isinstance(message.get("content"), str):
-            hidden["content"] = self.hide(message["content"])
-        if calls := message.get("tool_calls"):
-            hidden["tool_calls"] = [self._hide_call(call) for call in calls]
-        return hidden
-
-    def _hide_call(self, call: dict[str, Any]) -> dict[str, Any]:
-        function = call.get("function") or {}
-        arguments = self.hide_json(function.get("arguments") or "{}")
-        return {**call, "function": {**function, "arguments": arguments}}
-
-    def _find_cached(self, text: str) -> tuple[PiiSpan, ...]:
-        """Cache the spans of a text, because the history is sent again every turn."""
-        if text not in self._found:
-            self._found[text] = find(text)
-            self._size += len(text)
-            while self._size > MAX_CACHED_CHARS and len(self._found) > 1:
-                oldest = next(iter(self._found))
-                del self._found[oldest]
-                self._size -= len(oldest)
-        return self._found[text]
-
     def _assign_aliases(self, text: str, spans: Iterable[PiiSpan]) -> None:
         for span in spans:
             value = text[span.start : span.end]
@@ -173,11 +171,17 @@ class Pseudonymizer:
 
     def _find_known(self, text: str, spans: Sequence[PiiSpan]) -> list[PiiSpan]:
         """Find known values in the text, such as an account number without its label."""
-        unmasked_text = _text_between(text, spans)
+        start = 0
+        pieces = []
+        for span in spans:
+            pieces.append(text[start : span.start])
+            start = span.end
+        unmasked_text = "\n".join([*pieces, text[start:]])
+        # Only a long value can be told without its label, or one that is the whole text.
         known_values = [
             value
             for value in self._aliases
-            if value in unmasked_text and _is_distinctive(value, text)
+            if value in unmasked_text and (len(value) >= MIN_VALUE_CHARS or value == text)
         ]
         if not known_values:
             return []
@@ -192,12 +196,13 @@ class StreamingRestorer:
     def __init__(self, pseudonymizer: Pseudonymizer) -> None:
         self._pseudonymizer = pseudonymizer
         self._held = ""
-        self._before = ""
+        self._last_char = ""  # of what was released
 
     def feed(self, piece: str) -> str:
         """Add a piece and return what can be released."""
         self._held += piece
-        text, start = self._before + self._held, len(self._before)
+        text = self._last_char + self._held
+        start = len(self._last_char)
         partial = PARTIAL_ALIAS.search(text, start) if self._pseudonymizer.has_aliases else None
         return self._release(partial.start() - start if partial else len(self._held))
 
@@ -206,9 +211,11 @@ class StreamingRestorer:
         return self._release(len(self._held))
 
     def _release(self, until: int) -> str:
-        released, self._held = self._held[:until], self._held[until:]
-        before, self._before = self._before, (self._before + released)[-1:]
-        return self._pseudonymizer.restore(before + released, len(before))
+        text = self._last_char + self._held[:until]
+        start = len(self._last_char)
+        self._held = self._held[until:]
+        self._last_char = text[-1:]
+        return self._pseudonymizer.restore(text, start)
 
 
 class PlanRestorer:
@@ -230,24 +237,14 @@ class PlanRestorer:
 
     def rest(self) -> list[Any]:
         """Return the text still held back."""
-        held = {kind: restorer.rest() for kind, restorer in self._restorers.items()}
-        return [replace(self._last[kind], text=text) for kind, text in held.items() if text]
+        return [
+            replace(self._last[kind], text=text)
+            for kind, restorer in self._restorers.items()
+            if (text := restorer.rest())
+        ]
 
     def plan(self, plan: PlanResult) -> PlanResult:
         return self._pseudonymizer.restore_plan(plan)
-
-
-def _text_between(text: str, spans: Iterable[PiiSpan]) -> str:
-    start, pieces = 0, []
-    for span in spans:
-        pieces.append(text[start : span.start])
-        start = span.end
-    return "\n".join([*pieces, text[start:]])
-
-
-def _is_distinctive(value: str, text: str) -> bool:
-    """Whether the value is long enough to be found without its label, or is the whole text."""
-    return len(value) >= MIN_VALUE_CHARS or value == text
 
 
 def map_json(text: str, change: Callable[[str], str]) -> str:
@@ -278,7 +275,8 @@ def _map_leaves(value: Any, change: Callable[[str], str]) -> Any:
 GAP = r"[\s_‐‑–-]"
 # Full-width digits too: a stream must cut its text exactly where the whole text would.
 WORD = r"\dA-Za-z_"
-OPENING_MARKS, CLOSING_MARKS = "‹<«〈＜《", "›>»〉＞》"
+OPENING_MARKS = "‹<«〈＜《"
+CLOSING_MARKS = "›>»〉＞》"
 
 
 def _letter_patterns(kind: PiiKind) -> list[str]:
@@ -288,13 +286,9 @@ def _letter_patterns(kind: PiiKind) -> list[str]:
     return [rf"{GAP}{{0,3}}" if letter == " " else letter for letter in kind.value]
 
 
-def _name_pattern(kind: PiiKind) -> str:
-    return "".join(_letter_patterns(kind))
-
-
 def _prefix_pattern(kind: PiiKind) -> str:
     """Return a pattern for every prefix of an alias."""
-    parts = [
+    tokens = [
         *_letter_patterns(kind),
         rf"{GAP}{{0,3}}",
         r"\d{1,5}",
@@ -302,15 +296,16 @@ def _prefix_pattern(kind: PiiKind) -> str:
         f"[{CLOSING_MARKS}]",
     ]
     pattern = ""
-    for part in reversed(parts):
-        pattern = f"(?:{part}{pattern})?"
+    for token in reversed(tokens):
+        pattern = f"(?:{token}{pattern})?"
     return pattern
 
 
 _KINDS = sorted(PiiKind, key=lambda kind: -len(kind.value))
+_NAMES = "|".join(f"(?P<{kind.name}>{''.join(_letter_patterns(kind))})" for kind in _KINDS)
 WRITTEN_ALIAS = re.compile(
     rf"(?:(?P<open>[{OPENING_MARKS}])\s{{0,2}})?(?<![{WORD}])"
-    rf"(?:{'|'.join(f'(?P<{kind.name}>{_name_pattern(kind)})' for kind in _KINDS)})"
+    rf"(?:{_NAMES})"
     rf"{GAP}{{0,3}}(?P<number>\d{{1,5}})(?![{WORD}])"
     rf"(?(open)(?:\s{{0,2}}[{CLOSING_MARKS}])?|(?:\s{{0,2}}›)?)",
     re.I,
@@ -320,8 +315,3 @@ PARTIAL_ALIAS = re.compile(
     rf"(?:{'|'.join(_prefix_pattern(kind) for kind in _KINDS)})\Z",
     re.I,
 )
-
-
-def _canonical_alias(match: re.Match[str]) -> str:
-    kind = next(kind for kind in _KINDS if match[kind.name])
-    return f"‹{kind.value} {int(match['number'])}›"

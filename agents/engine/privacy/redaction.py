@@ -12,6 +12,7 @@ from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.events import DELTA_TYPES, Event, EventType
 from agents.engine.turn.reasoning import portable_message
 
+from ..sentences import Sentence
 from .masking import PiiKind, StreamingMasker
 from .pseudonyms import Pseudonymizer
 
@@ -19,8 +20,24 @@ from .pseudonyms import Pseudonymizer
 # models or tools.
 TECHNICAL_FIELDS = frozenset(
     {
-        *("id", "tool_call_id", "name", "kind", "type", "status", "role", "model", "tool"),
-        *("step", "turn", "parent", "started", "ended", "digest", "path", "tools", "usage"),
+        "digest",
+        "ended",
+        "id",
+        "kind",
+        "model",
+        "name",
+        "parent",
+        "path",
+        "role",
+        "started",
+        "status",
+        "step",
+        "tool",
+        "tool_call_id",
+        "tools",
+        "turn",
+        "type",
+        "usage",
     }
 )
 CONTAINER_FIELDS = {"function", "request", "messages", "calls", "tool_calls"}
@@ -48,36 +65,41 @@ class Redactor(Pseudonymizer):
         if event.is_replayed:
             return event  # was saved as it is
         if event.type in DELTA_TYPES:
-            return replace(event, data={**event.data, "content": self._redact_delta(event)})
+            key = event.type, event.data["step"]
+            masker = self._maskers.setdefault(key, StreamingMasker(find_spans=self.find))
+            content = masker.feed(event.data["content"])
+            return replace(event, data={**event.data, "content": content})
         self.find(repr(event.data))  # a field's name can identify its value
         return replace(event, data=self._redact_fields(event.data, TECHNICAL_FIELDS))
 
     def _new_alias(self, kind: PiiKind) -> str:
         return f"‹{kind.value}›"
 
-    def _redact_delta(self, event: Event) -> str:
-        key = event.type, event.data["step"]
-        masker = self._maskers.setdefault(key, StreamingMasker(find_spans=self.find))
-        return masker.feed(event.data["content"])
+    def _redact_fields(
+        self, fields: Mapping[str, Any], technical: frozenset[str]
+    ) -> dict[str, Any]:
+        return {
+            key: value if key in technical else self._redact_value(key, value, technical)
+            for key, value in fields.items()
+        }
 
-    def _redact_fields(self, fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
-        return {k: v if k in own else self._redact_value(k, v, own) for k, v in fields.items()}
-
-    def _redact_value(self, key: str, value: Any, own: frozenset[str]) -> Any:
-        inner = own if key in CONTAINER_FIELDS else EMPTY_FIELDS
+    def _redact_value(self, key: str, value: Any, technical: frozenset[str]) -> Any:
         match value:
             case list() if key == "attachments":
                 return [{**ref, "name": self.hide(ref.get("name", ""))} for ref in value]
+            case Sentence():
+                return value.map(self.hide)
             case str():
                 return self.hide_json(value) if key == "arguments" else self.hide(value)
             case Mapping():
-                return self._redact_fields(value, inner)
+                is_container = key in CONTAINER_FIELDS
+                return self._redact_fields(value, technical if is_container else EMPTY_FIELDS)
             case list() | tuple():
                 # Signed provider data can't be changed, so it can't be saved.
                 items = (
                     [portable_message(item) for item in value] if key == "messages" else value
                 )
-                return [self._redact_value(key, item, own) for item in items]
+                return [self._redact_value(key, item, technical) for item in items]
             case int() | float() if not isinstance(value, bool):
                 return value if (text := self.hide(str(value))) == str(value) else text
         return value

@@ -41,9 +41,9 @@ _SECRET_PATTERNS = (
 _SECRET_REGEXES = tuple(re.compile(kind, re.I) for kind in _SECRET_PATTERNS)
 
 
-def mask_secrets(text: str, *known: str | None) -> str:
-    """Mask known secrets and anything that looks like one."""
-    for secret in known:
+def mask_secrets(text: str, *secrets: str | None) -> str:
+    """Mask these secrets and anything that looks like one."""
+    for secret in secrets:
         if secret and len(secret) >= MIN_SECRET_CHARS:
             text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
     for regex in _SECRET_REGEXES:

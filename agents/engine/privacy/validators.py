@@ -85,7 +85,8 @@ def _is_date(digits: str) -> bool:
 PHONE_SHAPES = {(2, 4, 4), (3, 3, 4), (4, 2, 4), (5, 1, 4), (3, 4, 4), (4, 3, 4), (5, 3, 3)}
 TWO_PART_SHAPES = {(5, 6), (4, 7), (3, 8), (5, 5)}
 TOLL_FREE_PREFIXES = ("0120", "0570", "0800", "0990", "0180")
-MIN_INTERNATIONAL_DIGITS, MAX_PHONE_DIGITS = 9, 15
+MIN_INTERNATIONAL_DIGITS = 9
+MAX_PHONE_DIGITS = 15
 
 
 def grouped_phone(candidate: Candidate) -> str:
@@ -126,15 +127,16 @@ CARD_ISSUERS = re.compile(
 
 def card(candidate: Candidate) -> str:
     """Return a card number; extra digits after it may be something else."""
+    if _is_joined(candidate):
+        return ""
     values = [candidate.value, re.sub(r"[ -][0-9]{3}\Z", "", candidate.value)]
     if re.match(r"[0-9A-Za-z_]", candidate.after):
         values = [value for value in values if value != candidate.value]
-    return "" if _is_joined(candidate) else next(filter(_is_card, values), "")
-
-
-def _is_card(value: str) -> bool:
-    digits = re.sub(r"[^0-9]", "", value)
-    return CARD_ISSUERS.fullmatch(digits) is not None and luhn.is_valid(digits)
+    for value in values:
+        digits = re.sub(r"[^0-9]", "", value)
+        if CARD_ISSUERS.fullmatch(digits) and luhn.is_valid(digits):
+            return value
+    return ""
 
 
 def iban(candidate: Candidate) -> str:
@@ -154,8 +156,8 @@ def iban(candidate: Candidate) -> str:
 def _iban_length(country: str) -> int:
     """Return the length of a country's account numbers; 0 if it has none."""
     [(_, facts)] = numdb.get("iban").info(country)
-    parts = re.findall(r"([0-9]+)![nac]", facts.get("bban", ""))
-    return 4 + sum(map(int, parts)) if parts else 0
+    lengths = re.findall(r"([0-9]+)![nac]", facts.get("bban", ""))
+    return 4 + sum(map(int, lengths)) if lengths else 0
 
 
 def account(candidate: Candidate) -> str:
@@ -199,9 +201,9 @@ def labelled_ssn(candidate: Candidate) -> str:
 
 def _is_ssn(digits: str) -> bool:
     """Whether an SSN can exist: zeros, 666 and 900 to 999 were never issued."""
-    area, group, number = digits[:3], digits[3:5], digits[5:]
+    area = digits[:3]
     is_area = area not in {"000", "666"} and area < "900"
-    return is_area and group != "00" and number != "0000"
+    return is_area and digits[3:5] != "00" and digits[5:] != "0000"
 
 
 UNISSUED_PREFIXES = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
@@ -334,14 +336,11 @@ def secret(candidate: Candidate) -> str:
     )
     if UUID.fullmatch(value) and not is_named:
         return ""
-    is_mixed = re.search("[0-9]", value) and re.search("[A-Za-z]", value)
-    return value if is_mixed and _entropy(value) >= MIN_ENTROPY_BITS else ""
-
-
-def _entropy(text: str) -> float:
-    """Return the entropy per character, in bits."""
-    shares = [count / len(text) for count in Counter(text).values()]
-    return -sum(share * math.log2(share) for share in shares)
+    if not re.search("[0-9]", value) or not re.search("[A-Za-z]", value):
+        return ""
+    shares = [count / len(value) for count in Counter(value).values()]
+    entropy = -sum(share * math.log2(share) for share in shares)  # bits per character
+    return value if entropy >= MIN_ENTROPY_BITS else ""
 
 
 def password(candidate: Candidate) -> str:

@@ -16,6 +16,8 @@ from typing import Literal
 from agents.engine.errors import AgentConnectionError, AgentError, CircuitOpen
 from agents.engine.privacy.masking import mask
 
+from ..sentences import Sentence as _
+
 CircuitStateName = Literal["closed", "open", "half_open"]
 Clock = Callable[[], float]
 
@@ -26,7 +28,7 @@ class CircuitPolicy:
 
     failures: int | None = 5
     pause: float = 30.0
-    most: float = 600.0
+    max_pause: float = 600.0
 
     def should_open(self, failures: int) -> bool:
         return self.failures is not None and failures >= self.failures
@@ -35,7 +37,7 @@ class CircuitPolicy:
         """Return the pause for the nth opening in a row, or `retry_after` if that is longer."""
         # Jitter, so that processes that gave up together don't return together.
         pause = self.pause * 2.0 ** min(times - 1, 30) * random.uniform(0.8, 1)
-        return min(self.most, max(pause, retry_after))
+        return min(self.max_pause, max(pause, retry_after))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,23 @@ class CircuitBreaker:
     def attempt(self) -> Iterator["Attempt"]:
         """Yield an attempt that records its result; a stopped one records nothing."""
         if self.is_refusing:
-            raise CircuitOpen(self._open_message())
+            name = self.label.partition(":")[2] or self.label
+            if not (seconds := ceil(self._retry_in())):
+                raise CircuitOpen(
+                    _(
+                        "%(name)s has failed %(n)s times in a row and is being retried now.",
+                        name=name,
+                        n=self._failures,
+                    )
+                )
+            raise CircuitOpen(
+                _(
+                    "%(name)s has failed %(n)s times in a row. Next retry in %(seconds)s s.",
+                    name=name,
+                    n=self._failures,
+                    seconds=seconds,
+                )
+            )
         attempt = Attempt(self, self._round)
         if self._until is not None:
             self._trial = attempt
@@ -96,22 +114,26 @@ class CircuitBreaker:
         return self._trial is not None or self._retry_in() > 0
 
     def state(self) -> CircuitState:
+        retry_in = self._retry_in()
+        state: CircuitStateName = "open" if retry_in else "half_open"
         return CircuitState(
             key=self.key,
             label=self.label,
-            state=self._state_name(),
+            state="closed" if self._until is None else state,
             failures=self._failures,
             since=self._since,
-            retry_in=self._retry_in(),
+            retry_in=retry_in,
             error=self._error,
         )
 
     def _record_success(self, round: int) -> None:
         if round != self._round:
             return
-        self._failures, self._error = 0, ""
+        self._failures = 0
+        self._error = ""
         if self._until is not None:
-            self._until, self._opened = None, 0
+            self._until = None
+            self._opened = 0
             self._round += 1
             self._since = datetime.now(UTC)
 
@@ -121,11 +143,9 @@ class CircuitBreaker:
             return
         self._failures += 1
         self._error = mask(error).text  # operators read it, and it may quote a question
-        if self._until is not None or self.policy.should_open(self._failures):
-            self._open(retry_after)
-
-    def _open(self, retry_after: float) -> None:
         if self._until is None:
+            if not self.policy.should_open(self._failures):
+                return
             self._since = datetime.now(UTC)
         self._opened += 1
         self._round += 1
@@ -133,20 +153,6 @@ class CircuitBreaker:
 
     def _retry_in(self) -> float:
         return 0.0 if self._until is None else max(0.0, self._until - self.clock())
-
-    def _state_name(self) -> CircuitStateName:
-        if self._until is None:
-            return "closed"
-        return "open" if self._retry_in() else "half_open"
-
-    def _open_message(self) -> str:
-        name = self.label.partition(":")[2] or self.label
-        seconds = ceil(self._retry_in())
-        if not seconds:
-            return (
-                f"{name} has failed {self._failures} times in a row and is being retried now."
-            )
-        return f"{name} has failed {self._failures} times in a row. Next retry in {seconds} s."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,12 +10,19 @@ from typing import Literal, Protocol
 
 from agents.engine.errors import ModelBusy
 
+from ..sentences import Sentence
+from ..sentences import Sentence as _
+
 LimitKind = Literal["concurrency", "requests", "tokens"]
 ALL_PLACES = 10  # further back, only larger changes are reported
-MESSAGES: dict[LimitKind, str] = {
-    "concurrency": "{model} is busy: all {most} slots stayed in use for {seconds:g} s.",
-    "requests": "{model} stayed at its limit of {most} requests per minute for {seconds:g} s.",
-    "tokens": "{model} stayed at its limit of {most} tokens per minute for {seconds:g} s.",
+MESSAGES: dict[LimitKind, Sentence] = {
+    "concurrency": _("%(model)s is busy: all %(most)s slots stayed in use for %(seconds)s s."),
+    "requests": _(
+        "%(model)s stayed at its limit of %(most)s requests per minute for %(seconds)s s."
+    ),
+    "tokens": _(
+        "%(model)s stayed at its limit of %(most)s tokens per minute for %(seconds)s s."
+    ),
 }
 
 
@@ -29,15 +36,18 @@ class Limits:
     patience: float = 120.0
 
     def __bool__(self) -> bool:
-        return any(most is not None for most in (self.concurrency, self.requests, self.tokens))
+        limits = (self.concurrency, self.requests, self.tokens)
+        return any(limit is not None for limit in limits)
 
     def most(self, limit: LimitKind) -> int:
         return getattr(self, limit) or 0
 
     def busy(self, model: str, limit: LimitKind) -> ModelBusy:
         """Return the error of a request that has waited long enough."""
-        most = self.most(limit)
-        return ModelBusy(MESSAGES[limit].format(model=model, most=most, seconds=self.patience))
+        message = MESSAGES[limit].fill(
+            model=model, most=self.most(limit), seconds=f"{self.patience:g}"
+        )
+        return ModelBusy(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,10 @@ class TokenBucket:
     @property
     def used(self) -> float:
         """Return what was taken and isn't refilled yet."""
-        now = max(self._clock(), self._counted_at)
-        self._used = max(0.0, self._used - (now - self._counted_at) * self.per_second)
-        self._counted_at = now
+        current_time = max(self._clock(), self._counted_at)
+        refilled = (current_time - self._counted_at) * self.per_second
+        self._used = max(0.0, self._used - refilled)
+        self._counted_at = current_time
         return self._used
 
     def allows(self) -> bool:

@@ -14,11 +14,12 @@ than that the their them then there these they this those to us ve was we were w
 which who whom whose why will with would you your 何 方法 教 下 とは それは これは ですか
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-SUFFIXES = (
-    *("ization", "isation", "ational", "fulness", "iveness", "ousness"),
-    *("ations", "ation", "ments", "ment", "ingly", "edly", "ness", "ings"),
-    *("ions", "ion", "ies", "ing", "ers", "ed", "er", "es", "ly", "s", "e", "y"),
-)
+# The longest first.
+_SUFFIXES = """
+ization isation ational fulness iveness ousness ations ation ments ment ingly edly ness ings
+ions ion ies ing ers ed er es ly s e y
+"""
+SUFFIXES = tuple(_SUFFIXES.split())
 MIN_STEM = 3
 _WORD = re.compile(r"[a-z0-9_]{3,}")
 _JAPANESE_RUN = re.compile(f"[{KATAKANA}{KANJI}]{{2,}}")

@@ -3,8 +3,9 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool
@@ -12,7 +13,9 @@ from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool
 from . import words
 from .lexicon import Lexicon, shipped
 
-K1, B = 1.2, 0.5
+# BM25's usual names: how fast a repeated term counts less, and how much length matters.
+K1 = 1.2
+B = 0.5
 # How much a word counts by where it stands.
 FIELD_WEIGHTS = {"name": 2.5, "title": 2.0, "description": 1.5, "server": 1.5, "arguments": 0.5}
 CONCEPT_WEIGHT = 0.7  # of a word that only means the same
@@ -49,22 +52,24 @@ class ToolText:
 def describe(tool: Tool) -> ToolText:
     """Return what a tool says about itself."""
     server, mark, name = tool.name.partition(SEPARATOR)
+    schema: Mapping[str, Any] = getattr(tool, "parameters", TEXT_INPUT_SCHEMA)
+    properties = schema.get("properties")
+    argument_texts = []
+    for argument, field_schema in islice(
+        properties.items() if isinstance(properties, Mapping) else (), MAX_ARGUMENTS
+    ):
+        argument_texts.append(str(argument))
+        if isinstance(field_schema, Mapping):
+            description = field_schema.get("description")
+            if isinstance(description, str):
+                argument_texts.append(description)
     return ToolText(
         name=name if mark else tool.name,
         title=str(getattr(tool, "title", "")),
         description=tool.description,
-        arguments=" ".join(_arguments(getattr(tool, "parameters", TEXT_INPUT_SCHEMA))),
+        arguments=" ".join(argument_texts),
         server=str(getattr(tool, "server", "") or (server if mark else "")),
     )
-
-
-def _arguments(schema: Mapping[str, Any]) -> Iterable[str]:
-    given = schema.get("properties")
-    known = given.items() if isinstance(given, Mapping) else ()
-    for name, about in list(known)[:MAX_ARGUMENTS]:
-        yield str(name)
-        if isinstance(about, Mapping) and isinstance(text := about.get("description"), str):
-            yield text
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +86,27 @@ class ToolIndex:
         self.names = list(tools)
         self.texts = dict(tools)
         self.lexicon = lexicon or shipped()
-        self.spoken_names = {name: _spoken_names(name, text) for name, text in tools.items()}
+        self.spoken_names: dict[str, list[str]] = {}
         self._postings: dict[str, dict[int, float]] = {}
-        lengths = [self._add(at, text) for at, text in enumerate(tools.values())]
+        lengths = [0.0] * len(tools)
+        for position, (tool_name, tool) in enumerate(tools.items()):
+            # A question can name a tool with its server or, if clear, without.
+            full_name = words.runs(words.plain(tool_name))
+            short_name = words.runs(words.plain(tool.name))
+            forms = [full_name] if len(full_name) > 1 or len(tool_name) > MIN_NAME else []
+            forms += [short_name] if len(short_name) > 1 else []
+            self.spoken_names[tool_name] = [f" {' '.join(form)} " for form in forms]
+            for field_name, weight in FIELD_WEIGHTS.items():
+                text = words.plain(getattr(tool, field_name))
+                term_counts = Counter(words.terms(text))
+                lengths[position] += weight * term_counts.total()
+                for _phrase, concepts in self.lexicon.concepts(text):
+                    term_counts.update(dict.fromkeys(concepts, 1))
+                for term, times in term_counts.items():
+                    posting = self._postings.setdefault(term, {})
+                    posting[position] = posting.get(position, 0.0) + weight * times
         mean = sum(lengths) / max(1, len(lengths)) or 1.0
         self._norms = [K1 * (1 - B + B * length / mean) for length in lengths]
-
-    def _add(self, position: int, tool: ToolText) -> float:
-        length = 0.0
-        for name, weight in FIELD_WEIGHTS.items():
-            text = words.plain(getattr(tool, name))
-            term_counts = Counter(words.terms(text))
-            length += weight * term_counts.total()
-            for _phrase, concepts in self.lexicon.concepts(text):
-                term_counts.update(dict.fromkeys(concepts, 1))
-            for term, times in term_counts.items():
-                posting = self._postings.setdefault(term, {})
-                posting[position] = posting.get(position, 0.0) + weight * times
-        return length
 
     def scores(
         self, question: str, earlier: str = "", success: Mapping[str, float] | None = None
@@ -108,15 +116,27 @@ class ToolIndex:
         `success` is how often calls of a tool succeed, from 0 to 1.
         """
         totals: dict[int, float] = {}
-        for text, weight in ((question, 1.0), (earlier, EARLIER_WEIGHT)):
+        for text, text_weight in ((question, 1.0), (earlier, EARLIER_WEIGHT)):
             for unit in self.query(text).units if text else ():
-                for at, score in self._unit_scores(unit).items():
-                    totals[at] = totals.get(at, 0.0) + weight * score
-        rates = success or {}
-        return {
-            self.names[at]: score * _success_factor(rates.get(self.names[at]))
-            for at, score in totals.items()
-        }
+                best: dict[int, float] = {}  # of the unit's terms, for each tool
+                for term, weight in unit:
+                    posting = self._postings.get(term, {})
+                    present = len(posting)
+                    absent = len(self.names) - present
+                    rarity = weight * math.log(1 + (absent + 0.5) / (present + 0.5))
+                    for position, times in posting.items():
+                        score = rarity * times * (K1 + 1) / (times + self._norms[position])
+                        if score > best.get(position, 0.0):
+                            best[position] = score
+                for position, score in best.items():
+                    totals[position] = totals.get(position, 0.0) + text_weight * score
+        scores: dict[str, float] = {}
+        for position, score in totals.items():
+            name = self.names[position]
+            scores[name] = score
+            if success and (rate := success.get(name)) is not None:
+                scores[name] *= 1.0 + MAX_SUCCESS_SHARE * (2 * min(1.0, max(0.0, rate)) - 1)
+        return scores
 
     def query(self, question: str) -> Query:
         text = words.plain(question)
@@ -128,29 +148,3 @@ class ToolIndex:
             for concept in concepts:
                 unit[concept] = CONCEPT_WEIGHT * (WEAK_WEIGHT if phrase in _WEAK else 1.0)
         return Query([list(unit.items()) for unit in units.values()])
-
-    def _unit_scores(self, unit: Sequence[tuple[str, float]]) -> dict[int, float]:
-        best: dict[int, float] = {}
-        for term, weight in unit:
-            posting = self._postings.get(term, {})
-            absent, present = len(self.names) - len(posting), len(posting)
-            rarity = weight * math.log(1 + (absent + 0.5) / (present + 0.5))
-            for at, times in posting.items():
-                score = rarity * times * (K1 + 1) / (times + self._norms[at])
-                if score > best.get(at, 0.0):
-                    best[at] = score
-        return best
-
-
-def _spoken_names(name: str, tool: ToolText) -> list[str]:
-    """Return the ways a question can name a tool: with its server or, if clear, without."""
-    whole, own = words.runs(words.plain(name)), words.runs(words.plain(tool.name))
-    forms = [whole] if len(whole) > 1 or len(name) > MIN_NAME else []
-    forms += [own] if len(own) > 1 else []
-    return [f" {' '.join(form)} " for form in forms]
-
-
-def _success_factor(rate: float | None) -> float:
-    if rate is None:
-        return 1.0
-    return 1.0 + MAX_SUCCESS_SHARE * (2 * min(1.0, max(0.0, rate)) - 1)

@@ -13,11 +13,12 @@ from agents.engine.tool import (
     Tool,
     ToolInput,
     ToolResult,
-    gettext_noop,
     text_argument,
 )
 from agents.engine.turn.tool_calls import ToolCall
 
+from ..sentences import Sentence as _
+from ..sentences import joined
 from .selection import CALL_TOOL, FIND_TOOLS, MAX_FOUND, ToolSelector
 
 MAX_SCHEMA_CHARS = 4_000
@@ -27,7 +28,7 @@ class FindToolsTool:
     """Finds tools that the model wasn't sent; their definitions are its result."""
 
     name = FIND_TOOLS
-    description = gettext_noop(
+    description: str = _(
         "Find more tools by what they do or by their name, in any language. You have only been "
         "given the tools that seem to fit; there are others. The result has their names, "
         "descriptions and input schemas. Then call the tool by its name, or with call_tool if "
@@ -53,11 +54,18 @@ class FindToolsTool:
     async def execute(self, input: ToolInput, /) -> ToolResult:
         query = text_argument(input, "query").strip()
         if not query:
-            return ToolResult(error="Say what the tool should do.", mendable=True)
+            return ToolResult(error=_("Say what the tool should do."), mendable=True)
         tools_found = await self.selector.search(self.tools(), query, MAX_FOUND)
         if not tools_found:
-            return ToolResult("No tool fits. Try other words.")
-        definitions = [_definition(tool) for tool in tools_found]
+            return ToolResult(_("No tool fits. Try other words."))
+        definitions = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": getattr(tool, "parameters", TEXT_INPUT_SCHEMA),
+            }
+            for tool in tools_found
+        ]
         return ToolResult(json.dumps(definitions, ensure_ascii=False), is_data=True)
 
 
@@ -69,7 +77,7 @@ class CallToolTool:
     """
 
     name = CALL_TOOL
-    description = gettext_noop(
+    description: str = _(
         "Call a tool that find_tools has found, with arguments that match its input schema."
     )
     effect: Effect = "read"
@@ -85,20 +93,20 @@ class CallToolTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         return ToolResult(
-            error="Give the name of a tool that find_tools has found.", mendable=True
+            error=_("Give the name of a tool that find_tools has found."), mendable=True
         )
 
 
 def unwrap(call: ToolCall) -> ToolCall:
     """Return the call that a call of `call_tool` stands for; others as they are."""
-    if call.name != CALL_TOOL or not isinstance(given := call.readable, dict):
+    if call.name != CALL_TOOL or not isinstance(input := call.readable, dict):
         return call
-    name = given.get("name")
+    name = input.get("name")
     if not isinstance(name, str) or not name.strip() or name.strip() == CALL_TOOL:
         return call
     # Some models put the arguments beside the name, or send them as text.
-    rest = {key: value for key, value in given.items() if key != "name"}
-    arguments = given.get("arguments", rest)
+    beside_name = {key: value for key, value in input.items() if key != "name"}
+    arguments = input.get("arguments", beside_name)
     is_text = isinstance(arguments, str)
     text = arguments if is_text else json.dumps(arguments, ensure_ascii=False)
     return replace(call, name=name.strip(), arguments=text or "{}")
@@ -111,18 +119,15 @@ def argument_error(tool: Tool, call: ToolCall) -> str:
     """
     schema: Mapping[str, Any] = getattr(tool, "parameters", TEXT_INPUT_SCHEMA)
     try:
-        found = violations(validate_schema(schema), call.input)
+        problems = violations(validate_schema(schema), call.input)
     except (AgentError, TooManyChecks, RecursionError, ValueError):
         return ""  # the tool says it better
-    if not found:
+    if not problems:
         return ""
     text = json.dumps(schema, ensure_ascii=False, default=str)[:MAX_SCHEMA_CHARS]
-    return f"The arguments of {tool.name} don't match: {'; '.join(found)}. Input schema: {text}"
-
-
-def _definition(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": getattr(tool, "parameters", TEXT_INPUT_SCHEMA),
-    }
+    return _(
+        "The arguments of %(tool)s don't match: %(words)s. Input schema: %(output)s",
+        tool=tool.name,
+        words=joined("; ", problems),
+        output=text,
+    )

@@ -17,7 +17,8 @@ Why = Literal["pinned", "used", "exact", "search", "earlier"]
 # Returns tool names, those closest in meaning to the question first.
 RankByMeaning = Callable[[str, Mapping[str, ToolText]], Awaitable[Sequence[str]]]
 
-FIND_TOOLS, CALL_TOOL = "find_tools", "call_tool"
+FIND_TOOLS = "find_tools"
+CALL_TOOL = "call_tool"
 CONSTANT_TOOLS = (FIND_TOOLS, CALL_TOOL)
 MAX_FOUND = 8
 MAX_EXACT = 10
@@ -49,8 +50,10 @@ class SentTool:
     score: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        about: dict[str, Any] = {"name": self.name, "why": self.why}
-        return about | ({"score": round(self.score, 4)} if self.score else {})
+        fields: dict[str, Any] = {"name": self.name, "why": self.why}
+        if self.score:
+            fields["score"] = round(self.score, 4)
+        return fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,50 +122,12 @@ class ToolSelector:
         candidates = [tool for tool in tools if tool.name not in CONSTANT_TOOLS]
         index = await asyncio.to_thread(index_of, candidates)
         ranked = await self._ranking(index, situation.question, situation.earlier)
-        chosen = self._choose(index, candidates, situation, ranked)
-        if kept := self._still_fitting(chosen, index, situation):
-            chosen = kept
-        sent = {tool.name for tool in chosen}
-        left_out = tuple(sorted(name for name in index.names if name not in sent))
-        return ToolSelection(
-            sent=tuple(sorted(chosen, key=lambda tool: tool.name)), left_out=left_out
-        )
-
-    async def search(
-        self, tools: Sequence[Tool], query: str, most: int = MAX_FOUND
-    ) -> list[Tool]:
-        """Return the tools that fit a query best, those it names first."""
-        by_name = {tool.name: tool for tool in tools if tool.name not in CONSTANT_TOOLS}
-        index = await asyncio.to_thread(index_of, list(by_name.values()))
-        ranked = await self._ranking(index, query)
-        names = dict.fromkeys([*mentioned(query, index), *ranked])
-        return [by_name[name] for name in [*names][:most]]
-
-    async def _ranking(
-        self, index: ToolIndex, question: str, earlier: str = ""
-    ) -> dict[str, float]:
-        """Return tools with their scores, best first: by words and, if possible, by meaning."""
-        question, earlier = question[:MAX_QUESTION_CHARS], earlier[:MAX_QUESTION_CHARS]
-        scores = index.scores(question, earlier, self.success())
-        by_words = sorted(scores, key=lambda name: (-scores[name], name))
-        if self.rank_by_meaning is None:
-            return {name: scores[name] for name in by_words}
-        by_meaning = await self.rank_by_meaning(question, index.texts)
-        return fuse(by_words, by_meaning) if by_meaning else {n: scores[n] for n in by_words}
-
-    def _choose(
-        self,
-        index: ToolIndex,
-        candidates: Sequence[Tool],
-        situation: Situation,
-        ranked: Mapping[str, float],
-    ) -> list[SentTool]:
         max_tools = max(1, self.limits.sent - len(CONSTANT_TOOLS))
         by_name = {tool.name: tool for tool in candidates}
         reasons: dict[str, Why] = {}
-        most_pinned = max(0, max_tools - MIN_SEARCHED)
+        max_pinned = max(0, max_tools - MIN_SEARCHED)
         for name in [*sorted(self.pinned), *sorted(situation.pinned)]:
-            if name in by_name and len(reasons) < most_pinned:
+            if name in by_name and len(reasons) < max_pinned:
                 reasons.setdefault(name, "pinned")
         for name in sorted(situation.used):
             if name in by_name and len(reasons) < max_tools:
@@ -180,10 +145,39 @@ class ToolSelector:
             if tokens <= tokens_left or len(reasons) < MIN_TOOLS:
                 reasons[name] = "search"
                 tokens_left -= tokens
-        return [
+        chosen = [
             SentTool(name=name, why=why, score=ranked.get(name, 0.0))
             for name, why in reasons.items()
         ]
+        chosen = self._still_fitting(chosen, index, situation) or chosen
+        chosen_names = {tool.name for tool in chosen}
+        left_out = tuple(sorted(name for name in index.names if name not in chosen_names))
+        return ToolSelection(
+            sent=tuple(sorted(chosen, key=lambda tool: tool.name)), left_out=left_out
+        )
+
+    async def search(
+        self, tools: Sequence[Tool], query: str, limit: int = MAX_FOUND
+    ) -> list[Tool]:
+        """Return the tools that fit a query best, those it names first."""
+        by_name = {tool.name: tool for tool in tools if tool.name not in CONSTANT_TOOLS}
+        index = await asyncio.to_thread(index_of, list(by_name.values()))
+        ranked = await self._ranking(index, query)
+        names = dict.fromkeys([*mentioned(query, index), *ranked])
+        return [by_name[name] for name in [*names][:limit]]
+
+    async def _ranking(
+        self, index: ToolIndex, question: str, earlier: str = ""
+    ) -> dict[str, float]:
+        """Return tools with their scores, best first: by words and, if possible, by meaning."""
+        question = question[:MAX_QUESTION_CHARS]
+        scores = index.scores(question, earlier[:MAX_QUESTION_CHARS], self.success())
+        by_words = sorted(scores, key=lambda name: (-scores[name], name))
+        if self.rank_by_meaning is not None:
+            by_meaning = await self.rank_by_meaning(question, index.texts)
+            if by_meaning:
+                return fuse(by_words, by_meaning)
+        return {name: scores[name] for name in by_words}
 
     def _still_fitting(
         self, chosen: Sequence[SentTool], index: ToolIndex, situation: Situation
@@ -212,8 +206,8 @@ def fuse(*rankings: Sequence[str]) -> dict[str, float]:
     """Merge rankings by reciprocal rank; being at the top of one is enough."""
     scores: dict[str, float] = {}
     for ranking in rankings:
-        for at, name in enumerate(ranking[:MAX_RANKS]):
-            scores[name] = scores.get(name, 0.0) + 1 / (FUSION + at)
+        for rank, name in enumerate(ranking[:MAX_RANKS]):
+            scores[name] = scores.get(name, 0.0) + 1 / (FUSION + rank)
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -229,13 +223,13 @@ def _index(texts: tuple[tuple[str, ToolText], ...]) -> ToolIndex:
 
 def mentioned(question: str, index: ToolIndex) -> list[str]:
     """Return the tools that a question names, written in any way: send_mail, sendMail."""
-    asked = f" {' '.join(words.runs(words.plain(question)))} "
-    found = [
-        (-max(map(len, named)), name)
+    plain = f" {' '.join(words.runs(words.plain(question)))} "
+    lengths = {
+        name: max((len(form) for form in forms if form in plain), default=0)
         for name, forms in index.spoken_names.items()
-        if (named := [form for form in forms if form in asked])
-    ]
-    return [name for _length, name in sorted(found)[:MAX_EXACT]]
+    }
+    names = sorted((name for name in lengths if lengths[name]), key=lambda n: (-lengths[n], n))
+    return names[:MAX_EXACT]
 
 
 def count_tokens(tool: Tool) -> int:

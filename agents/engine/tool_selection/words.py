@@ -68,13 +68,13 @@ def stem(word: str) -> str:
 
 def terms(text: str) -> list[str]:
     """Return what a text is found by: stems, katakana words, kanji words and their pairs."""
-    found: list[str] = []
+    index_terms: list[str] = []
     for run in runs(text):
         if run.isascii():
             if run not in COMMON_WORDS:
-                found.append(stem(run))
+                index_terms.append(stem(run))
             continue
-        found.append(run)
+        index_terms.append(run)
         if len(run) > 2 and not _KATAKANA.match(run):
-            found += bigrams(run)
-    return found
+            index_terms += bigrams(run)
+    return index_terms

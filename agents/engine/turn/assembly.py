@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.engine.state import Message
 
+from ..sentences import Sentence as _
 from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_empty
 from .prompt_echo import PromptEchoFilter
 from .reasoning import ReasoningCollector, TextKind, ThinkTagParser
@@ -28,10 +29,10 @@ __all__ = [
 Chunk = Mapping[str, Any]
 VisibleText = tuple[TextKind, str]
 
-REFUSAL_NOTE = "The model declined to answer."
+REFUSAL_NOTE = _("The model declined to answer.")
 CAVEATS = {
-    "length": "The answer was cut off at the model's output limit.",
-    "content_filter": "The model provider's content filter cut off the answer.",
+    "length": _("The answer was cut off at the model's output limit."),
+    "content_filter": _("The model provider's content filter cut off the answer."),
 }
 
 
@@ -149,7 +150,17 @@ class Assembler:
         if not isinstance(chunk, MAPPING_TYPES):
             return []
         choice = _first_choice(chunk.get("choices"))
-        self._record_metadata(chunk, choice)
+        usage = chunk.get("usage") or choice.get("usage")
+        if usage and isinstance(usage, Mapping):
+            reported = reported_usage(usage)
+            # Limits count by the last whole report, and so does the trace.
+            if has_counts(reported) or not has_counts(self._usage or {}):
+                self._usage = reported
+        if (model := chunk.get("model")) and isinstance(model, str):
+            self._model = model
+        reason = choice.get("finish_reason")
+        if reason and isinstance(reason, str):
+            self._finish_reason = reason
         delta = choice.get("delta")
         if delta is None and not self._has_begun:
             delta = choice.get("message")
@@ -160,7 +171,17 @@ class Assembler:
             self._reply_id = str(chunk.get("id") or self._reply_id)
             self._calls.feed(delta)
         self._reasoning.feed(delta)
-        return self._read_delta(delta)
+        visible: list[VisibleText] = []
+        if thought := _reasoning_text(delta):
+            visible.append(("thought", thought))
+        content = delta.get("content")
+        if content and isinstance(content, str):
+            visible += self._think_parser.feed(content)
+        elif content:
+            visible += self._read_parts(content)
+        if refusal := delta.get("refusal"):
+            visible += self._read_refusal(text_or_empty(refusal))
+        return self._store(visible)
 
     def rest(self) -> list[VisibleText]:
         """Return the text still held back when the stream ends."""
@@ -186,42 +207,16 @@ class Assembler:
             kept=self._reasoning.message_fields(is_signed=any(call.kept for call in calls)),
         )
 
-    def _record_metadata(self, chunk: Chunk, choice: Mapping[str, Any]) -> None:
-        usage = chunk.get("usage") or choice.get("usage")
-        if usage and isinstance(usage, Mapping):
-            reported = reported_usage(usage)
-            # Limits count by the last whole report, and so does the trace.
-            if has_counts(reported) or not has_counts(self._usage or {}):
-                self._usage = reported
-        if (model := chunk.get("model")) and isinstance(model, str):
-            self._model = model
-        reason = choice.get("finish_reason")
-        if reason and isinstance(reason, str):
-            self._finish_reason = reason
-
-    def _read_delta(self, delta: Mapping[str, Any]) -> list[VisibleText]:
-        visible: list[VisibleText] = []
-        if thought := _reasoning_text(delta):
-            visible.append(("thought", thought))
-        content = delta.get("content")
-        if content and isinstance(content, str):
-            visible += self._think_parser.feed(content)
-        elif content:
-            visible += self._read_parts(content)
-        if refusal := delta.get("refusal"):
-            visible += self._read_refusal(text_or_empty(refusal))
-        return self._store(visible)
-
     def _read_parts(self, content: Any) -> Iterator[VisibleText]:
         """Yield the texts in a list of typed parts; thinking may be nested."""
-        for part in as_list(content):
-            if isinstance(part, str):
-                yield from self._think_parser.feed(part)
-            elif isinstance(part, MAPPING_TYPES):
-                yield from (("thought", text) for text in _thinking_texts(part))
-                if text := text_or_empty(part.get("text")):
+        for block in as_list(content):
+            if isinstance(block, str):
+                yield from self._think_parser.feed(block)
+            elif isinstance(block, MAPPING_TYPES):
+                yield from (("thought", text) for text in _thinking_texts(block))
+                if text := text_or_empty(block.get("text")):
                     yield from self._think_parser.feed(text)
-                yield from self._read_refusal(text_or_empty(part.get("refusal")))
+                yield from self._read_refusal(text_or_empty(block.get("refusal")))
 
     def _read_refusal(self, text: str) -> list[VisibleText]:
         self._is_refusal = self._is_refusal or bool(text)
@@ -246,10 +241,10 @@ def _first_choice(choices: Any) -> Mapping[str, Any]:
     """Return choice 0, because we ask for one and mixing in another would garble both."""
     if not isinstance(choices, LIST_TYPES):
         return _EMPTY_CHOICE
-    for at, choice in enumerate(choices):
+    for position, choice in enumerate(choices):
         if isinstance(choice, MAPPING_TYPES):
             index = choice.get("index")
-            if (at if index is None else index) == 0:
+            if (position if index is None else index) == 0:
                 return choice
     return _EMPTY_CHOICE
 
@@ -267,7 +262,7 @@ def _reasoning_text(delta: Mapping[str, Any]) -> str:
     return ""
 
 
-def _thinking_texts(part: Mapping[str, Any]) -> list[str]:
-    thinking = part.get("thinking")
+def _thinking_texts(block: Mapping[str, Any]) -> list[str]:
+    thinking = block.get("thinking")
     inner = [text_or_empty(piece.get("text")) for piece in mappings(thinking)]
     return [text for text in (text_or_empty(thinking), *inner) if text]

@@ -46,42 +46,31 @@ class PromptEchoFilter:
         has_state = self._held or self._part or self._fence or self._ticks or self._note
         if not has_state and not self._follows_echo and not _SPECIAL.search(text):
             return text
-        return self._read(self._held + text)
-
-    def rest(self) -> str:
-        """Return what was held back, once the text has ended."""
-        held, self._held = self._held, ""
-        if not self._part:
-            return held
-        mark, self._part = self._part, ""
-        if mark.startswith(_HEADINGS) and TOOL_INPUT not in held:
-            return mark + held
-        # The echo has no end, so it is what comes before the first empty line.
-        return held.partition("\n\n")[2]
-
-    def _read(self, text: str) -> str:
+        text = self._held + text
         self._held = ""
-        shown: list[str] = []
-        at = 0
+        pieces: list[str] = []
+        position = 0
         sure = len(text) - _unsure_chars(text)
-        while at < len(text):
+        while position < len(text):
             if self._part:
-                at = self._skip_part(text, at, shown)
+                position = self._skip_part(text, position, pieces)
                 continue
-            if self._note and self._note.startswith(text[at : at + len(self._note)]):
-                if len(text) - at < len(self._note):
-                    self._held = text[at:]
+            if self._note and self._note.startswith(
+                text[position : position + len(self._note)]
+            ):
+                if len(text) - position < len(self._note):
+                    self._held = text[position:]
                     break
-                at += len(self._note)
+                position += len(self._note)
             self._note = ""
-            end = max(at, sure)
-            token = _TOKEN.search(text, at, end)
+            end = max(position, sure)
+            token = _TOKEN.search(text, position, end)
             if token is None:
-                shown.append(text[at:end])
+                pieces.append(text[position:end])
                 self._held = text[end:]
                 break
-            shown.append(text[at : token.start()])
-            at = token.end()
+            pieces.append(text[position : token.start()])
+            position = token.end()
             is_mark = token["name"] and token["name"] not in self._markup
             if is_mark and not self._fence and not self._ticks:
                 if token["name"] in BARE_MARKS:
@@ -93,29 +82,43 @@ class PromptEchoFilter:
                 self._part = token[0]
                 continue
             self._follow_code(token[0].strip())
-            shown.append(token[0])
-        visible = "".join(shown)
+            pieces.append(token[0])
+        visible = "".join(pieces)
         if self._follows_echo and visible:
             visible = visible.lstrip("\n")
             self._follows_echo = not visible
         return visible
 
-    def _skip_part(self, text: str, at: int, shown: list[str]) -> int:
+    def rest(self) -> str:
+        """Return what was held back, once the text has ended."""
+        text = self._held
+        mark = self._part
+        self._held = ""
+        self._part = ""
+        if not mark:
+            return text
+        if mark.startswith(_HEADINGS) and TOOL_INPUT not in text:
+            return mark + text
+        # The echo has no end, so it is what comes before the first empty line.
+        return text.partition("\n\n")[2]
+
+    def _skip_part(self, text: str, start: int, pieces: list[str]) -> int:
         """Return where the text goes on after the open part; hold it if it isn't closed."""
-        is_list = self._part.startswith(_HEADINGS)
-        name = self._part[1:].rstrip(">").split()[0]
+        mark = self._part
+        is_list = mark.startswith(_HEADINGS)
+        name = mark[1:].rstrip(">").split()[0]
         end_mark = "\n\n" if is_list else f"</{name}>"
-        closing = text.find(end_mark, at)
-        if closing < 0 and len(text) - at < MAX_HELD_CHARS:
-            self._held = text[at:]
+        closing = text.find(end_mark, start)
+        if closing < 0 and len(text) - start < MAX_HELD_CHARS:
+            self._held = text[start:]
             return len(text)
-        mark, self._part = self._part, ""
-        part = text[at:closing]
-        is_echo = TOOL_INPUT in part if is_list else not part.lstrip().startswith("<")
+        self._part = ""
+        content = text[start:closing]
+        is_echo = TOOL_INPUT in content if is_list else not content.lstrip().startswith("<")
         if closing < 0 or not is_echo:
             self._markup.add(name)
-            shown.append(mark)
-            return at
+            pieces.append(mark)
+            return start
         self._follows_echo = True
         return closing + len(end_mark)
 

@@ -46,7 +46,20 @@ class ReasoningCollector:
     def message_fields(self, *, is_signed: bool) -> dict[str, Any]:
         """Return the assistant's message fields; plain text only if nothing is signed."""
         fields: dict[str, Any] = {}
-        if blocks := _join_blocks(self._blocks):
+        blocks: list[dict[str, Any]] = []
+        texts: list[str] = []  # up to their signature: unsigned text isn't accepted back
+        for fragment in self._blocks:
+            if fragment.get("data"):
+                blocks.append(dict(fragment))
+                continue
+            texts.append(text_or_empty(fragment.get("thinking")))
+            if signature := text_or_empty(fragment.get("signature")):
+                thinking = replace_surrogates("".join(texts))
+                blocks.append(
+                    {"type": "thinking", "thinking": thinking, "signature": signature}
+                )
+                texts = []
+        if blocks:
             fields["thinking_blocks"] = blocks
         if details := _join_details(self._details):
             fields["reasoning_details"] = details
@@ -58,13 +71,13 @@ class ReasoningCollector:
         return fields
 
 
-def provider_call_fields(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provider's fields in a fragment of a call."""
+def provider_call_fields(*fragments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the provider's fields in the fragments of a call."""
     return {
         name: dict(value)
-        for part in parts
+        for fragment in fragments
         for name in PROVIDER_CALL_FIELDS
-        if (value := part.get(name)) and isinstance(value, MAPPING_TYPES)
+        if (value := fragment.get(name)) and isinstance(value, MAPPING_TYPES)
     }
 
 
@@ -85,42 +98,24 @@ def portable_message(message: Message) -> Message:
     return bare
 
 
-def _join_blocks(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Join text fragments up to their signature; unsigned text isn't accepted back."""
-    blocks: list[dict[str, Any]] = []
-    texts: list[str] = []
-    for fragment in fragments:
-        if fragment.get("data"):
-            blocks.append(dict(fragment))
-            continue
-        texts.append(text_or_empty(fragment.get("thinking")))
-        if signature := text_or_empty(fragment.get("signature")):
-            text = replace_surrogates("".join(texts))
-            blocks.append({"type": "thinking", "thinking": text, "signature": signature})
-            texts = []
-    return blocks
-
-
 def _join_details(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Join fragments with the same type and index; encrypted ones are already whole."""
     details: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for at, fragment in enumerate(fragments):
-        is_whole = bool(fragment.get("data"))
-        key = (at,) if is_whole else (str(fragment.get("type")), str(fragment.get("index")))
+    for position, fragment in enumerate(fragments):
+        key: tuple[Any, ...] = (str(fragment.get("type")), str(fragment.get("index")))
+        if fragment.get("data"):
+            key = (position,)
         detail = details.setdefault(key, {name: [] for name in _TEXT_FIELDS})
         for name, value in fragment.items():
             if name in _TEXT_FIELDS:
                 detail[name].append(text_or_empty(value))
             elif value is not None:
                 detail[name] = value
-    return [_join_detail(detail) for detail in details.values()]
-
-
-def _join_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {
-        name: replace_surrogates("".join(detail[name])) for name in _TEXT_FIELDS if detail[name]
-    }
-    return {name: value for name, value in detail.items() if name not in _TEXT_FIELDS} | texts
+    for detail in details.values():
+        for name in _TEXT_FIELDS:
+            if texts := detail.pop(name):
+                detail[name] = replace_surrogates("".join(texts))
+    return list(details.values())
 
 
 class ThinkTagParser:
@@ -135,16 +130,10 @@ class ThinkTagParser:
         """Return the text by kind, except for what may be half a tag."""
         if self._is_answer:
             return [("answer", text)]
-        held_text = self._held + text
+        text = self._held + text
         self._held = ""
-        return self._split_thought(held_text) if self._closing else self._detect_tag(held_text)
-
-    def rest(self) -> list[tuple[TextKind, str]]:
-        """Return held text that turned out to be no tag."""
-        held, self._held = self._held, ""
-        return [("thought" if self._closing else "answer", held)] if held else []
-
-    def _detect_tag(self, text: str) -> list[tuple[TextKind, str]]:
+        if self._closing:
+            return self._split_thought(text)
         bare = text.lstrip()
         for tag in ("<think>", "<thinking>"):
             if bare.startswith(tag):
@@ -156,22 +145,24 @@ class ThinkTagParser:
         self._is_answer = True
         return [("answer", text)]
 
+    def rest(self) -> list[tuple[TextKind, str]]:
+        """Return held text that turned out to be no tag."""
+        text = self._held
+        self._held = ""
+        return [("thought" if self._closing else "answer", text)] if text else []
+
     def _split_thought(self, text: str) -> list[tuple[TextKind, str]]:
         thought, closing, answer = text.partition(self._closing)
         if closing:
             self._is_answer = True
-            return _text_pieces(thought=thought, answer=answer.lstrip())
-        sure = len(text) - _overlap(text, self._closing)
+            pieces: list[tuple[TextKind, str]] = [
+                ("thought", thought),
+                ("answer", answer.lstrip()),
+            ]
+            return [piece for piece in pieces if piece[1]]
+        # The end of the text may be the start of the tag.
+        sizes = range(min(len(text), len(self._closing) - 1), 0, -1)
+        overlap = next((size for size in sizes if text.endswith(self._closing[:size])), 0)
+        sure = len(text) - overlap
         self._held = text[sure:]
-        return _text_pieces(thought=text[:sure])
-
-
-def _text_pieces(thought: str, answer: str = "") -> list[tuple[TextKind, str]]:
-    pieces: list[tuple[TextKind, str]] = [("thought", thought), ("answer", answer)]
-    return [piece for piece in pieces if piece[1]]
-
-
-def _overlap(text: str, tag: str) -> int:
-    """Return how much of the text's end may be the start of the tag."""
-    sizes = range(min(len(text), len(tag) - 1), 0, -1)
-    return next((size for size in sizes if text.endswith(tag[:size])), 0)
+        return [("thought", text[:sure])] if sure else []

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from agents.engine.json_text import is_json
 from agents.engine.state import replace_surrogates
 
+from ..sentences import Sentence as _
 from .json_shapes import MAPPING_TYPES, as_list, text_or_empty
 from .reasoning import provider_call_fields
 
@@ -38,11 +39,17 @@ class ToolCall:
     def input(self) -> dict[str, Any]:
         """The arguments as data; raises ValueError unless they are a JSON object."""
         try:
-            value = _decode_arguments(self.arguments)
+            value = json.loads(self.arguments)
+            if isinstance(value, str):  # some providers send JSON as a JSON string
+                value = json.loads(value or "{}")
         except RecursionError:
-            raise ValueError("the arguments are nested too deeply") from None
+            raise ValueError(_("the arguments are nested too deeply")) from None
+        if value is None or value == []:  # others send this for no arguments
+            return {}
         if not isinstance(value, dict):
-            raise ValueError(f"expected an object, found {self.arguments!r}")
+            raise ValueError(
+                _("expected an object, found %(found)s", found=repr(self.arguments))
+            )
         return value
 
     @property
@@ -56,24 +63,13 @@ class ToolCall:
     def wire(self) -> dict[str, Any]:
         """Return the call for the history; unreadable arguments would break later requests."""
         name = _INVALID_NAME_CHARS.sub("_", self.name)[:MAX_NAME_CHARS] or "unknown"
-        function = {"name": name, "arguments": self._safe_arguments()}
-        return {"id": self.id, "type": "function", "function": function, **self.kept}
-
-    def _safe_arguments(self) -> str:
         try:
-            return replace_surrogates(
-                json.dumps(self.input, ensure_ascii=False, allow_nan=False)
-            )
+            text = json.dumps(self.input, ensure_ascii=False, allow_nan=False)
+            arguments = replace_surrogates(text)
         except ValueError:
-            return "{}"
-
-
-def _decode_arguments(arguments: str) -> Any:
-    """Decode arguments; some providers send JSON as a JSON string, or nothing as null or []."""
-    value = json.loads(arguments)
-    if isinstance(value, str):
-        value = json.loads(value or "{}")
-    return {} if value is None or value == [] else value
+            arguments = "{}"
+        function = {"name": name, "arguments": arguments}
+        return {"id": self.id, "type": "function", "function": function, **self.kept}
 
 
 class ToolCallAssembler:
@@ -87,9 +83,9 @@ class ToolCallAssembler:
 
     def feed(self, delta: Mapping[str, Any]) -> None:
         calls = delta.get("tool_calls") or ()
-        for at, fragment in enumerate(as_list(calls)):
+        for position, fragment in enumerate(as_list(calls)):
             if isinstance(fragment, MAPPING_TYPES):
-                self._add_fragment(_Fragment.of(fragment, at))
+                self._add_fragment(_Fragment.of(fragment, position))
         if not calls and isinstance(function := delta.get("function_call"), MAPPING_TYPES):
             self._add_fragment(
                 _Fragment.of({"index": "function_call", "function": function}, 0)
@@ -138,37 +134,33 @@ class _Fragment(NamedTuple):
     kept: Mapping[str, Any]
 
     @classmethod
-    def of(cls, fragment: Mapping[str, Any], at: int) -> "_Fragment":
+    def of(cls, fragment: Mapping[str, Any], position: int) -> "_Fragment":
         function = fragment.get("function")
         if not isinstance(function, MAPPING_TYPES):
             function = fragment
-        index = next(filter(_is_index, (fragment.get("index"), function.get("index"))), None)
+        index = fragment.get("index")
+        if not isinstance(index, int | str):
+            index = function.get("index")
+        slot: int | str = position
+        is_placed = isinstance(index, int | str)
+        if isinstance(index, int | str):
+            is_number = isinstance(index, str) and index.isdecimal()
+            slot = int(index) if is_number else index
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
         return cls(
             id=text_or_empty(fragment.get("id")),
             name=text_or_empty(function.get("name")),
-            arguments=_arguments_text(function.get("arguments")),
-            slot=at if index is None else _to_slot(index),
-            is_placed=index is not None,
+            arguments=arguments,
+            slot=slot,
+            is_placed=is_placed,
             kept=provider_call_fields(function, fragment),
         )
 
     @property
     def is_bare(self) -> bool:
         return not (self.id or self.name or self.is_placed)
-
-
-def _is_index(value: Any) -> bool:
-    return isinstance(value, int | str)
-
-
-def _to_slot(index: int | str) -> int | str:
-    return int(index) if isinstance(index, str) and index.isdecimal() else index
-
-
-def _arguments_text(arguments: Any) -> str:
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
 
 
 class _PartialCall:
@@ -196,8 +188,11 @@ class _PartialCall:
         """
         is_same = fragment.name == self.name
         if fragment.id and fragment.id == self.id:
-            is_over = fragment.name and self.is_complete
-            return not is_over or (is_same and self._repeats_arguments(fragment.arguments))
+            if not fragment.name or not self.is_complete:
+                return True
+            arguments = fragment.arguments.strip()
+            is_repeated = not fragment.arguments or arguments == "".join(self.arguments).strip()
+            return is_same and is_repeated
         if fragment.id and self.id and fragment.name and not self.arguments:
             return False
         if fragment.id and self.id:
@@ -209,9 +204,6 @@ class _PartialCall:
     def is_echoed_by(self, fragment: _Fragment) -> bool:
         """Whether the fragment only repeats the name, if no arguments follow."""
         return fragment.name == self.name and not (fragment.id or fragment.arguments)
-
-    def _repeats_arguments(self, arguments: str) -> bool:
-        return not arguments or arguments.strip() == "".join(self.arguments).strip()
 
     @property
     def is_complete(self) -> bool:
@@ -230,7 +222,11 @@ class _PartialCall:
 
     def take(self, fragment: _Fragment) -> None:
         self.id = self.id or fragment.id
-        self._merge_name(fragment.name)
+        # A name is sent once, repeated, growing, or in fragments.
+        if fragment.name.startswith(self.name):
+            self.name = fragment.name
+        elif not self.arguments:
+            self.name += fragment.name
         self.kept |= fragment.kept
         is_repeated = fragment.id and fragment.name and self.is_complete
         if fragment.arguments and not is_repeated:
@@ -238,16 +234,12 @@ class _PartialCall:
 
     def whole(self, seed: str, used_ids: Container[str]) -> ToolCall:
         arguments = "".join(self.arguments).strip() or "{}"
-        is_usable = self.id and self.id not in used_ids and len(self.id) <= MAX_ID_CHARS
-        id = self.id if is_usable else _generate_id(f"{seed} {self.name} {arguments}")
+        id = self.id
+        if not id or id in used_ids or len(id) > MAX_ID_CHARS:
+            # Nine letters or digits suit every provider.
+            content = f"{seed} {self.name} {arguments}"
+            id = blake2b(content.encode(errors="replace")).hexdigest()[:9]
         return ToolCall(id=id, name=self.name.strip(), arguments=arguments, kept=self.kept)
-
-    def _merge_name(self, name: str) -> None:
-        """Merge a name that is sent once, repeated, growing, or in fragments."""
-        if name.startswith(self.name):
-            self.name = name
-        elif not self.arguments:
-            self.name += name
 
 
 class _BracketTracker:
@@ -274,8 +266,3 @@ class _BracketTracker:
             elif char in "}]":
                 self._depth -= 1
                 self.are_closed = self._depth == 0
-
-
-def _generate_id(seed: str) -> str:
-    """Return an id for a call without one: nine letters or digits suit every provider."""
-    return blake2b(seed.encode(errors="replace")).hexdigest()[:9]

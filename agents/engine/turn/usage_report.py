@@ -26,7 +26,7 @@ def has_counts(usage: Mapping[str, Any]) -> bool:
 def _is_plausible(name: str, value: Any, depth: int = MAX_DEPTH) -> bool:
     if isinstance(value, Mapping):
         return depth > 0 and all(
-            _is_plausible(part, one, depth - 1) for part, one in value.items()
+            _is_plausible(key, item, depth - 1) for key, item in value.items()
         )
     if name.endswith("tokens") and value is not None:
         return isinstance(value, int) and 0 <= value <= MAX_TOKENS

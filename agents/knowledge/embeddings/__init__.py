@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
 
-from agents.budgets import metered_clients
 from agents.db.database import Priority, PriorityExecutor
+from agents.db.installation import configured
 from agents.engine.errors import AgentError
-from agents.installation import configured
 from agents.llm.litellm_model import EmbeddingClient
+from agents.metering.budgets import metered_clients
 
 from .errors import EmbeddingUnavailable
 from .queries import QUERIES
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["passage", "query"]
 
-LOCAL, DEMO, OFF = "local", "demo", "off"
+LOCAL = "local"
+DEMO = "demo"
+OFF = "off"
 # Larger ones aren't faster, and a question would wait longer for its turn.
 BATCH = 8
 LOCAL_SECONDS = 60.0
@@ -54,19 +56,37 @@ def embed(texts: list[str], kind: Kind = "passage", *, model: str = "") -> "Vect
         return _embed(texts, kind, name)
     is_remote = name != LOCAL
     key = f"{name} {settings.ENVIRONMENT.embedding_url}" if is_remote else name
-    return QUERIES.embed(texts, key, lambda asked: _embed(asked, kind, name), joins=is_remote)
+    return QUERIES.embed(texts, key, lambda new: _embed(new, kind, name), joins=is_remote)
 
 
-def _embed(texts: list[str], kind: Kind, name: str) -> "Vectors":
-    match name:
-        case "off":
-            raise EmbeddingUnavailable("Search by meaning is switched off.")
-        case "local":
-            return _embed_locally(texts, kind)
-        case "demo":
-            return _demo().embed(texts)
-        case remote:
-            return _embed_remotely(texts, kind, remote)
+def _embed(texts: list[str], kind: Kind, model: str) -> "Vectors":
+    if model == OFF:
+        raise EmbeddingUnavailable("Search by meaning is switched off.")
+    if model == LOCAL:
+        return _embed_locally(texts, kind)
+    if model == DEMO:
+        from .demo_model import DemoEmbedding
+
+        return DemoEmbedding().embed(texts)
+    import numpy as np
+
+    environment = settings.ENVIRONMENT
+    api_key = environment.embedding_key
+    client = EmbeddingClient(
+        model=model,
+        base_url=environment.embedding_url or None,
+        api_key=api_key.get_secret_value() if api_key else None,
+        retries=configured.MODEL_RETRIES.value,
+    )
+    prefix = PREFIXES[kind] if "e5" in model.lower() else ""
+    try:
+        prefixed = [prefix + text for text in texts]
+        rows = metered_clients.embed(client, prefixed, REMOTE_SECONDS[kind])
+    except AgentError as error:
+        raise EmbeddingUnavailable(str(error)) from error
+    vectors = np.asarray(rows, np.float32).reshape(len(texts), -1)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-9)
 
 
 def dimension(model: str) -> int:
@@ -79,11 +99,11 @@ def _embed_locally(texts: list[str], kind: Kind) -> "Vectors":
 
     urgency = Priority.FIRST if kind == "query" else Priority.LATER
     # Texts of about the same length, because the shorter ones in a batch are padded.
-    order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-    batches = [order[at : at + BATCH] for at in range(0, len(order), BATCH)]
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
     vectors = np.zeros((len(texts), _local_dimension()), np.float32)
-    for batch in batches:
-        future = WORKER.put(urgency, _run_local, [texts[at] for at in batch])
+    for start in range(0, len(order), BATCH):
+        batch = order[start : start + BATCH]
+        future = WORKER.put(urgency, _run_local, [texts[index] for index in batch])
         try:
             vectors[batch] = future.result(timeout=LOCAL_SECONDS)
         except FutureTimeout:
@@ -107,38 +127,6 @@ def _local_dimension() -> int:
     from .local_model import DIMENSION
 
     return DIMENSION
-
-
-@cache
-def _demo() -> Any:
-    from .demo_model import DemoEmbedding
-
-    return DemoEmbedding()
-
-
-def _embed_remotely(texts: list[str], kind: Kind, model: str) -> "Vectors":
-    import numpy as np
-
-    prefix = PREFIXES[kind] if "e5" in model.lower() else ""
-    try:
-        prefixed = [prefix + text for text in texts]
-        rows = metered_clients.embed(_client(model), prefixed, REMOTE_SECONDS[kind])
-    except AgentError as error:
-        raise EmbeddingUnavailable(str(error)) from error
-    vectors = np.asarray(rows, np.float32).reshape(len(texts), -1)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(lengths, 1e-9)
-
-
-def _client(model: str) -> EmbeddingClient:
-    environment = settings.ENVIRONMENT
-    key = environment.embedding_key
-    return EmbeddingClient(
-        model=model,
-        base_url=environment.embedding_url or None,
-        api_key=key.get_secret_value() if key else None,
-        retries=configured.MODEL_RETRIES.value,
-    )
 
 
 __all__ = [

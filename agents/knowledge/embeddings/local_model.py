@@ -47,7 +47,7 @@ class LocalModel:
         texts = [text[:MAX_CHARS] for text in texts]
         tokens = self._tokenizer.encode(texts, add_bos=True, add_eos=True)
         splits = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
-        flat = np.concatenate([np.asarray(one, np.int32) for one in tokens])
+        flat = np.concatenate([np.asarray(ids, np.int32) for ids in tokens])
         inputs = dict(zip(self._inputs, (flat, splits), strict=True))
         options = self._batch_options if len(texts) > 1 else None
         [vectors] = self._session.run(None, inputs, options)

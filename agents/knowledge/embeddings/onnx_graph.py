@@ -15,11 +15,17 @@ OPERATOR = b"SentencepieceTokenizer"
 EXTENSION = b"ai.onnx.contrib"
 
 # Field numbers of onnx.proto.
-MODEL_GRAPH, MODEL_OPSET = 7, 8
-GRAPH_NODE, GRAPH_INPUT = 1, 11
-NODE_OUTPUT, NODE_TYPE, NODE_ATTRIBUTE = 2, 4, 5
-ATTRIBUTE_NAME, ATTRIBUTE_STRING = 1, 4
-INT32, INT64 = 6, 7
+MODEL_GRAPH = 7
+MODEL_OPSET = 8
+GRAPH_NODE = 1
+GRAPH_INPUT = 11
+NODE_OUTPUT = 2
+NODE_TYPE = 4
+NODE_ATTRIBUTE = 5
+ATTRIBUTE_NAME = 1
+ATTRIBUTE_STRING = 4
+INT32 = 6
+INT64 = 7
 
 LENGTH = 2  # the wire type of strings and messages
 
@@ -40,19 +46,19 @@ class CutModel:
 
 def cut_tokenizer(model: Bytes) -> CutModel:
     """Return the model in two: the tokenizer's own and the graph behind it."""
-    rest: list[Bytes] = []
-    found: tuple[bytes, list[bytes]] | None = None
+    model_fields: list[Bytes] = []
+    operator: tuple[bytes, list[bytes]] | None = None
     for number, value, raw in _fields(memoryview(model)):
         if number == MODEL_GRAPH:
-            graph, found = _cut_graph(value)
-            rest += [_header(MODEL_GRAPH, sum(map(len, graph))), *graph]
+            graph, operator = _cut_graph(value)
+            model_fields += [_header(MODEL_GRAPH, sum(map(len, graph))), *graph]
         elif number != MODEL_OPSET or EXTENSION not in bytes(value):
-            rest.append(raw)
-    if found is None:
+            model_fields.append(raw)
+    if operator is None:
         raise UnknownGraph("The model has no SentencePiece tokenizer.")
-    tokenizer, (tokens, splits) = found
+    tokenizer, (tokens, splits) = operator
     return CutModel(
-        graph=b"".join(rest),
+        graph=b"".join(model_fields),
         tokenizer=tokenizer,
         token_input=tokens.decode(),
         split_input=splits.decode(),
@@ -60,17 +66,17 @@ def cut_tokenizer(model: Bytes) -> CutModel:
 
 
 def _cut_graph(graph: memoryview) -> tuple[list[Bytes], tuple[bytes, list[bytes]] | None]:
-    kept: list[Bytes] = []
-    found = None
+    graph_fields: list[Bytes] = []
+    operator = None
     for number, value, raw in _fields(graph):
-        if number == GRAPH_NODE and (read := _read_tokenizer(value)):
-            found = read
+        if number == GRAPH_NODE and (tokenizer := _read_tokenizer(value)):
+            operator = tokenizer
         elif number != GRAPH_INPUT:
-            kept.append(raw)
-    if found:
-        tokens, splits = found[1]
-        kept += [_tensor_input(tokens, INT32), _tensor_input(splits, INT64)]
-    return kept, found
+            graph_fields.append(raw)
+    if operator:
+        tokens, splits = operator[1]
+        graph_fields += [_tensor_input(tokens, INT32), _tensor_input(splits, INT64)]
+    return graph_fields, operator
 
 
 def _read_tokenizer(node: memoryview) -> tuple[bytes, list[bytes]] | None:
@@ -89,43 +95,43 @@ def _read_tokenizer(node: memoryview) -> tuple[bytes, list[bytes]] | None:
 
 def _fields(message: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
     """Yield the number, the content and the whole of each field."""
-    at = 0
-    while at < len(message):
-        start = at
-        key, at = _read_varint(message, at)
+    start = 0
+    while start < len(message):
+        key, content = _read_varint(message, start)
         match key & 7:
             case 0:
-                content = at
-                _, at = _read_varint(message, at)
+                _, end = _read_varint(message, content)
             case 1:
-                content, at = at, at + 8
+                end = content + 8
             case 2:
-                size, content = _read_varint(message, at)
-                at = content + size
+                size, content = _read_varint(message, content)
+                end = content + size
             case 5:
-                content, at = at, at + 4
+                end = content + 4
             case kind:
                 raise UnknownGraph(f"Field type {kind} isn't known.")
-        yield key >> 3, message[content:at], message[start:at]
+        yield key >> 3, message[content:end], message[start:end]
+        start = end
 
 
-def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
+def _read_varint(message: memoryview, position: int) -> tuple[int, int]:
+    """Return a number, and the position behind it."""
     value = shift = 0
     while True:
-        byte = message[at]
-        at += 1
+        byte = message[position]
+        position += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            return value, at
+            return value, position
         shift += 7
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*encoded, value])
 
 
 def _header(number: int, size: int) -> bytes:

@@ -47,13 +47,17 @@ class QueryVectors:
         """
         import numpy as np
 
-        known, futures, is_first = self._claim(texts, model)
+        vectors, futures, is_first = self._claim(texts, model)
         if is_first:
             if joins:
                 time.sleep(JOIN_SECONDS)
             self._embed_waiting(model, embed)
-        embedded = {text: self._result(future) for text, future in futures.items()}
-        return np.stack([known[text] if text in known else embedded[text] for text in texts])
+        try:
+            for text, future in futures.items():
+                vectors[text] = future.result(timeout=WAIT_SECONDS)
+        except FutureTimeout:
+            raise EmbeddingUnavailable("The embedding model didn't respond in time.") from None
+        return np.stack([vectors[text] for text in texts])
 
     def forget(self) -> None:
         with self._lock:
@@ -62,19 +66,19 @@ class QueryVectors:
     def _claim(
         self, texts: Sequence[str], model: str
     ) -> tuple[dict[str, Any], dict[str, "Future[Any]"], bool]:
-        """Return known vectors, those to wait for, and whether this call makes the request."""
+        """Return saved vectors, those to wait for, and whether this call makes the request."""
         now = time.monotonic()
-        known: dict[str, Any] = {}
+        saved: dict[str, Any] = {}
         futures: dict[str, Future[Any]] = {}
         with self._lock:
             for text in dict.fromkeys(texts):
                 expires_at, vector = self._kept.get((model, text), (0.0, None))
                 if expires_at > now:
                     self._kept.move_to_end((model, text))
-                    known[text] = vector
+                    saved[text] = vector
             is_first = False
             for text in dict.fromkeys(texts):
-                if text in known:
+                if text in saved:
                     continue
                 pending = self._in_flight.get((model, text))
                 if pending is None:
@@ -82,7 +86,7 @@ class QueryVectors:
                     is_first |= not self._waiting.get(model)
                     self._waiting.setdefault(model, {})[text] = pending
                 futures[text] = pending
-        return known, futures, is_first
+        return saved, futures, is_first
 
     def _embed_waiting(self, model: str, embed: Embed) -> None:
         with self._lock:
@@ -110,12 +114,6 @@ class QueryVectors:
                     self._kept[model, text] = expires_at, vectors[index]
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
-
-    def _result(self, future: "Future[Any]") -> Any:
-        try:
-            return future.result(timeout=WAIT_SECONDS)
-        except FutureTimeout:
-            raise EmbeddingUnavailable("The embedding model didn't respond in time.") from None
 
 
 QUERIES = QueryVectors()

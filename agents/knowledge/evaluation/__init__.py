@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from agents.tools.search import SearchResult
-
 from ..retrieval import find
 from ..retrieval.finder import Mode
 from ..scope import Scope
@@ -49,55 +47,52 @@ def read_questions(path: Path) -> list[Question]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise BadSet(f"Can't read {str(path)!r}: {error.strerror}.") from error
-    found = []
+    questions: list[Question] = []
     for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                found.append(_question(json.loads(line)))
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadSet(f"Line {number} of {path} isn't a question.") from error
-    return found
-
-
-def _question(row: dict[str, object]) -> Question:
-    documents = row.get("documents") or ()
-    if not isinstance(documents, (list, tuple)):
-        raise TypeError
-    return Question(
-        id=str(row["id"]),
-        kind=str(row.get("kind", "question")),
-        text=str(row["question"]),
-        documents=tuple(map(str, documents)),
-    )
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            documents = row.get("documents") or []
+            if not isinstance(documents, list):
+                raise TypeError
+            question = Question(
+                id=str(row["id"]),
+                kind=str(row.get("kind", "question")),
+                text=str(row["question"]),
+                documents=tuple(map(str, documents)),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadSet(f"Line {number} of {path} isn't a question.") from error
+        questions.append(question)
+    return questions
 
 
 def ask(questions: Iterable[Question], scope: Scope, mode: Mode) -> Iterator[Outcome]:
     """Ask all questions in one mode."""
     for question in questions:
         result = find(question.text, DEPTH * 2, scope=scope, mode=mode, minimum=0)
-        yield Outcome(
-            question=question, rank=_rank(question, result), certainty=result.certainty
+        # The rank is that among the documents: several passages of one count once.
+        paths = list(dict.fromkeys(hit.path for hit in result.candidates))[:DEPTH]
+        ranks = (
+            rank for rank, path in enumerate(paths, 1) if path.endswith(question.documents)
         )
-
-
-def _rank(question: Question, result: SearchResult) -> int | None:
-    """Return the rank among the documents found; several passages of one count once."""
-    paths = dict.fromkeys(hit.path for hit in result.candidates)
-    for rank, path in enumerate(list(paths)[:DEPTH], start=1):
-        if any(path.endswith(name) for name in question.documents):
-            return rank
-    return None
+        yield Outcome(question=question, rank=next(ranks, None), certainty=result.certainty)
 
 
 def recall(outcomes: Sequence[Outcome], cutoff: int) -> float:
-    return mean(one.rank is not None and one.rank <= cutoff for one in outcomes)
+    return mean(outcome.rank is not None and outcome.rank <= cutoff for outcome in outcomes)
 
 
 def reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
-    return mean(1 / one.rank if one.rank else 0.0 for one in outcomes)
+    return mean(1 / outcome.rank if outcome.rank else 0.0 for outcome in outcomes)
 
 
-def separation(answerable: Sequence[Outcome], others: Sequence[Outcome]) -> float:
+def separation(answerable: Sequence[Outcome], unanswerable: Sequence[Outcome]) -> float:
     """Return the area under the curve: how well the certainty tells the two apart."""
-    pairs = [(one.certainty, other.certainty) for one in answerable for other in others]
-    return mean((one > other) + 0.5 * (one == other) for one, other in pairs)
+    return mean(
+        (answered.certainty > missing.certainty)
+        + 0.5 * (answered.certainty == missing.certainty)
+        for answered in answerable
+        for missing in unanswerable
+    )

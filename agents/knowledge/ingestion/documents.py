@@ -9,10 +9,11 @@ from typing import Any
 from django.core.files.base import File
 from django.db import transaction
 
+from agents.db import claims
 from agents.db.sanitize import visible_name
-from agents.files import release, save
+from agents.knowledge.files import release, save
 from agents.knowledge.parsing import MAX_FILE_BYTES
-from agents.knowledge.parsing.parsers.sniffing import BY_SUFFIX
+from agents.knowledge.parsing.parsers.sniffing import BY_ENDING
 from agents.models import Chunk, Collection, Document, StoredFile
 from agents.models.types import AnyUser
 from agents.tools.egress import validate_url
@@ -27,7 +28,7 @@ MAX_SOURCE_CHARS = 500
 MAX_URL_CHARS = 2_000
 MAX_FOLDER_FILES = 10_000
 PASSAGE_BATCH = 250  # each takes up to 0.6 ms, because the index is searched for its words
-SUFFIXES = frozenset(BY_SUFFIX) | {".txt", ".text", ".log", ".rst", ".json", ".yaml", ".yml"}
+SUFFIXES = frozenset(BY_ENDING)
 # Scanned PDFs are recognized when they are read; these are known before.
 SLOW_TYPES = ("audio/", "video/", "image/")
 FRESH: dict[str, Any] = {
@@ -36,7 +37,7 @@ FRESH: dict[str, Any] = {
     "done": 0,
     "total": 0,
     "attempts": 0,
-    "lease_until": None,
+    **claims.NO_LEASE,
 }
 
 
@@ -54,7 +55,7 @@ def add_file(
     read without models of other servers.
     """
     source = clean_name(name)
-    about: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "file": stored_file,
         "size": stored_file.size,
         "mime_type": stored_file.mime_type,
@@ -66,14 +67,14 @@ def add_file(
         document, is_new = Document.objects.select_for_update().get_or_create(
             collection=collection,
             source=source,
-            defaults={**about, "title": Path(source).stem[:200] or source[:200]},
+            defaults={**fields, "title": Path(source).stem[:200] or source[:200]},
         )
         if not is_new and document.file_id == stored_file.pk and _is_settled(document):
             return document
         replaced = document.file_id if not is_new else None
         if is_new:
-            about["title"] = distinct_title(document, document.title)
-        _update(document, {**about, **FRESH})
+            fields["title"] = distinct_title(document, document.title)
+        _update(document, {**fields, **FRESH})
         if replaced != stored_file.pk:
             transaction.on_commit(lambda: release([replaced]))
         _announce_queued(document)
@@ -97,43 +98,50 @@ def add_folder(
 
 def find_files(folder: Path) -> list[Path]:
     """Return the files in a folder and its subfolders that can be read, without hidden ones."""
-    found = (
+    readable = (
         path
         for path in folder.rglob("*")
         if path.suffix.lower() in SUFFIXES and path.is_file() and not path.is_symlink()
     )
-    visible = (path for path in found if not _is_hidden(path.relative_to(folder)))
+    visible = (
+        path
+        for path in readable
+        if not any(name.startswith(".") for name in path.relative_to(folder).parts)
+    )
     return sorted(visible)[:MAX_FOLDER_FILES]
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def add_url(collection: Collection, owner: AnyUser | None, url: str) -> Document:
     """Add a web page or a file on the web; raise EgressRefused if the address isn't allowed."""
     url = str(validate_url(url.strip()).copy_with(fragment=None))
-    about = {"url": url[:MAX_URL_CHARS], "owner": _saved_user(owner)}
+    source = url
+    if len(url) > MAX_SOURCE_CHARS:
+        digest = sha256(url.encode()).hexdigest()[:16]
+        source = f"{url[: MAX_SOURCE_CHARS - 17]}…{digest}"
+    fields = {"url": url[:MAX_URL_CHARS], "owner": _saved_user(owner)}
     with transaction.atomic():
         document, is_new = Document.objects.select_for_update().get_or_create(
-            collection=collection,
-            source=_url_source(url),
-            defaults={**about, "title": url[:200]},
+            collection=collection, source=source, defaults={**fields, "title": url[:200]}
         )
         if is_new or _is_settled(document):
-            _update(document, {**about, **FRESH})
+            _update(document, {**fields, **FRESH})
             _announce_queued(document)
     return document
 
 
 def refresh(document: Document) -> bool:
     """Fetch a page again and read it if it changed; its passages stay until then."""
-    return bool(document.url) and _requeue(document, excluding=PENDING)
+    return bool(document.url) and retry(document)
 
 
 def retry(document: Document) -> bool:
     """Read a failed or canceled document again."""
-    return _requeue(document, excluding=PENDING)
+    idle = Document.objects.filter(pk=document.pk).exclude(status__in=PENDING)
+    if not idle.update(**FRESH):
+        return False
+    document.refresh_from_db()
+    _announce_queued(document)
+    return True
 
 
 def cancel(document: Document) -> bool:
@@ -141,10 +149,10 @@ def cancel(document: Document) -> bool:
     live = Document.objects.filter(pk=document.pk, status__in=PENDING)
     # A document with passages stays usable, so canceling only ends the update.
     was_ready = live.exclude(indexed_at=None).update(
-        status=Status.READY, lease_until=None, done=0, total=0
+        status=Status.READY, done=0, total=0, **claims.NO_LEASE
     )
     stopped = was_ready or live.update(
-        status=Status.CANCELLED, lease_until=None, done=0, total=0
+        status=Status.CANCELLED, done=0, total=0, **claims.NO_LEASE
     )
     if stopped:
         document.refresh_from_db()
@@ -158,11 +166,22 @@ def delete(document: Document) -> None:
 
 
 def delete_all(documents: Iterable[Document]) -> int:
-    """Delete these documents one by one, so that other writers get their turn."""
+    """Delete these documents one by one, so that other writers get their turn.
+
+    The passages of a long one are deleted in batches before. If that is interrupted, the
+    document is canceled: it can be read again, or deleted.
+    """
     count = 0
     for document in documents:
         file = document.file_id
-        _delete_passages(document)
+        chunks = Chunk.objects.filter(document=document).order_by("pk")
+        chunk_ids = chunks.values_list("pk", flat=True)
+        if chunk_ids[PASSAGE_BATCH:].exists():
+            Document.objects.filter(pk=document.pk).update(
+                status=Status.CANCELLED, indexed_at=None, **claims.NO_LEASE
+            )
+            while batch := list(chunk_ids[:PASSAGE_BATCH]):
+                Chunk.objects.filter(pk__in=batch).delete()
         with transaction.atomic():
             count += document.delete()[0] > 0
         release([file])
@@ -170,27 +189,10 @@ def delete_all(documents: Iterable[Document]) -> int:
     return count
 
 
-def _delete_passages(document: Document) -> None:
-    """Delete the passages of a long document in batches, so that writers never wait long.
-
-    If this is interrupted, the document is canceled: it can be read again, or deleted.
-    """
-    passages = (
-        Chunk.objects.filter(document=document).order_by("pk").values_list("pk", flat=True)
-    )
-    if not passages[PASSAGE_BATCH:].exists():
-        return
-    Document.objects.filter(pk=document.pk).update(
-        status=Status.CANCELLED, lease_until=None, indexed_at=None
-    )
-    while batch := list(passages[:PASSAGE_BATCH]):
-        Chunk.objects.filter(pk__in=batch).delete()
-
-
 def clean_name(name: str) -> str:
     """Return a file's name with its folders, without anything that leads elsewhere."""
-    parts = map(visible_name, name.replace("\\", "/").split("/"))
-    path = "/".join(part for part in parts if part not in {"", ".", ".."})
+    names = map(visible_name, name.replace("\\", "/").split("/"))
+    path = "/".join(name for name in names if name not in {"", ".", ".."})
     if len(path) <= MAX_SOURCE_CHARS:
         return path or "file"
     digest = sha256(path.encode()).hexdigest()[:8]
@@ -201,26 +203,11 @@ def _saved_user(user: AnyUser | None) -> AnyUser | None:
     return user if user is not None and user.pk else None
 
 
-def _url_source(url: str) -> str:
-    if len(url) <= MAX_SOURCE_CHARS:
-        return url
-    return f"{url[: MAX_SOURCE_CHARS - 17]}…{sha256(url.encode()).hexdigest()[:16]}"
-
-
 def _is_settled(document: Document) -> bool:
     """Whether nothing has to be done: it was read, or is in the queue for the first time."""
     return document.status == Status.READY or (
         document.status == Status.QUEUED and document.lease_until is None
     )
-
-
-def _requeue(document: Document, *, excluding: Iterable[str]) -> bool:
-    idle = Document.objects.filter(pk=document.pk).exclude(status__in=list(excluding))
-    if not idle.update(**FRESH):
-        return False
-    document.refresh_from_db()
-    _announce_queued(document)
-    return True
 
 
 def _update(document: Document, values: dict[str, Any]) -> None:

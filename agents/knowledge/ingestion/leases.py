@@ -1,35 +1,35 @@
 """Which document a process reads next, and its right to do so.
 
-A process claims a document by a lease and renews it while it reads. If it dies, another one
-takes over when the lease has ended. A canceled or deleted document is noticed at the next
-renewal.
+A process takes a document's lease and renews it while it reads (`agents.db.claims`). A canceled
+or deleted document is noticed at the next renewal.
 """
 
 import math
 import time
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from agents.db import jobs
+from agents.db import claims, jobs
+from agents.engine.sentences import Sentence as _
 from agents.models import Document
 
 from . import progress
 
-LEASE = timedelta(seconds=60)
 HEARTBEAT_SECONDS = 10.0
 MAX_ATTEMPTS = 3
 # With workers, a web process only reads what none of them has taken, such as a file on a disk
 # that they can't reach.
 WORKERS_FIRST = timedelta(seconds=30)
-CRASHED = "Reading this file failed several times. Check the server's log."
-ENDED_PROCESS = (
-    "Reading this file ended the process that read it, twice ({signal}). It may need more "
-    "memory than this server has. Split it or save it in another format, then try again."
+CRASHED = _("Reading this file failed several times. Check the server's log.")
+ENDED_PROCESS = _(
+    "Reading this file ended the process that read it, twice "
+    "(%(signal)s). It may need more memory than this server has. Split "
+    "it or save it in another format, then try again."
 )
 
 KIND = "document"
@@ -52,10 +52,6 @@ def lane_kind(document: Document) -> LaneKind:
     return LaneKind(document.is_slow, bool(document.collection.topic))
 
 
-class Stopped(Exception):
-    """Raised when the document was canceled, deleted or taken over."""
-
-
 class ShuttingDown(Exception):
     """Raised when this process is about to end."""
 
@@ -71,19 +67,16 @@ def claim(lane: LaneKind | None = None, busy: Collection[int | None] = ()) -> Do
     """
     for _attempt in range(5):
         now = timezone.now()
-        found = _next_document(now, lane, busy)
-        if found is None:
+        document = _next_document(now, lane, busy)
+        if document is None:
             return None
-        _served[found.owner_id] = time.monotonic()
-        # One that was given back is queued; the process of any other has ended.
-        has_died = found.status != Status.QUEUED
-        same = Document.objects.filter(pk=found.pk, lease_until=found.lease_until)
-        if same.filter(status__in=PENDING).update(
-            status=Status.READING, lease_until=now + LEASE, done=0, total=0
-        ):
-            found.refresh_from_db()
-            found.needs_isolation = jobs.take_over(KIND, found.pk, 0, has_died=has_died)
-            return found
+        _served[document.owner_id] = time.monotonic()
+        pending = Document.objects.filter(status__in=PENDING)
+        if claims.take(document, among=pending, status=Status.READING, done=0, total=0):
+            document.needs_isolation = jobs.take_over(
+                KIND, document.pk, 0, has_died=document.was_abandoned
+            )
+            return document
     return None
 
 
@@ -95,11 +88,12 @@ def lanes_with_work() -> set[LaneKind]:
 
 
 def _claimable(now: datetime) -> QuerySet[Document]:
-    free = Q(lease_until=None) | Q(lease_until__lt=now)
-    found = Document.objects.filter(free, status__in=PENDING, collection__deleted_at=None)
+    documents = Document.objects.filter(
+        claims.is_due(now), status__in=PENDING, collection__deleted_at=None
+    )
     if settings.WORKERS and not is_worker:
-        found = found.filter(added_at__lt=now - WORKERS_FIRST)
-    return found
+        documents = documents.filter(added_at__lt=now - WORKERS_FIRST)
+    return documents
 
 
 def _next_document(
@@ -153,31 +147,17 @@ class Lease:
         """Don't raise TakesLong any more."""
         self._end = math.inf
 
-    def update(self, **values: object) -> None:
-        """Save values and renew the lease; raise Stopped if it was lost."""
-        until = timezone.now() + LEASE
-        if not self._row().update(lease_until=until, **values):
-            raise Stopped
-        self.document.lease_until = until
-        for name, value in values.items():
-            setattr(self.document, name, value)
+    def update(self, **values: Any) -> None:
+        """Save values and renew the lease; raise ClaimLost."""
+        claims.renew(self.document, **values)
         self._renew_at = time.monotonic() + HEARTBEAT_SECONDS
         self._save_at = time.monotonic() + progress.INTERVAL_SECONDS
 
-    def end(self, **values: object) -> None:
+    def end(self, **values: Any) -> None:
         """Save the outcome, if the lease wasn't lost meanwhile."""
-        if self._row().update(lease_until=None, done=0, total=0, **values):
+        if claims.release(self.document, done=0, total=0, **values):
             self.document.refresh_from_db()
             progress.announce(self.document)
 
-    def release(self, until: datetime | None, **values: object) -> None:
-        self._row().update(status=Status.QUEUED, lease_until=until, **values)
-
-    def _row(self) -> QuerySet[Document]:
-        """Return the row while the lease is ours: its end is the token.
-
-        Canceling and taking over change it, and so does the user who adds the file again.
-        """
-        return Document.objects.filter(
-            pk=self.document.pk, lease_until=self.document.lease_until
-        )
+    def release(self, until: datetime | None = None, **values: Any) -> None:
+        claims.release(self.document, until=until, status=Status.QUEUED, **values)

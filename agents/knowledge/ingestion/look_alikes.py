@@ -18,17 +18,13 @@ def distinct_title(document: Document, title: str) -> str:
     if document.url:
         return title[:MAX_TITLE_CHARS]
     earlier = Document.objects.filter(collection=document.collection_id, pk__lt=document.pk)
-    titles = earlier.filter(_looks_like(document.source)).values_list("title", flat=True)
-    wanted = fold_name(title)
-    taken = sum(fold_name(other).startswith(wanted) for other in titles)
-    number = f" ({taken + 1})" if taken else ""
-    return title[: MAX_TITLE_CHARS - len(number)] + number
-
-
-def _looks_like(source: str) -> Q:
     # SQLite compares only ASCII letters without their case.
-    cases = {source, source.lower(), source.upper()}
-    found = Q()
+    cases = {document.source, document.source.lower(), document.source.upper()}
+    looks_alike = Q()
     for name in sorted({normalize(form, name) for form in ("NFC", "NFD") for name in cases}):
-        found |= Q(source__iexact=name)
-    return found
+        looks_alike |= Q(source__iexact=name)
+    earlier_titles = earlier.filter(looks_alike).values_list("title", flat=True)
+    folded = fold_name(title)
+    count = sum(fold_name(earlier_title).startswith(folded) for earlier_title in earlier_titles)
+    number = f" ({count + 1})" if count else ""
+    return title[: MAX_TITLE_CHARS - len(number)] + number

@@ -9,25 +9,26 @@ import asyncio
 import logging
 import threading
 import time
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 from django.conf import settings
 from django.core.files.storage import storages
 from django.db import connections
 from django.utils import timezone
 
-from agents.budgets import paying
-from agents.db import database, jobs
+from agents.db import claims, database, jobs
 from agents.db.periodic import periodic
 from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
-from agents.files import FileRefused
-from agents.files.store import local_path
+from agents.engine.sentences import Sentence as _
+from agents.engine.sentences import joined
 from agents.knowledge import embeddings
 from agents.knowledge.documents import clean_text, index_document
+from agents.knowledge.files import FileRefused
+from agents.knowledge.files.store import local_path
 from agents.knowledge.parsing import NeedsRecognition, ParsedDocument, UnreadableDocument, parse
 from agents.knowledge.retrieval.tokenizer import detect_language
+from agents.metering.budgets import paying
 from agents.models import Document, ReadingUsage
 
 from . import leases, progress, readers, web_pages
@@ -39,7 +40,6 @@ from .leases import (
     LaneKind,
     Lease,
     ShuttingDown,
-    Stopped,
     TakesLong,
     claim,
     lane_kind,
@@ -59,7 +59,8 @@ OWN_EMBEDDINGS = (embeddings.LOCAL, embeddings.DEMO, embeddings.OFF)
 RETRY_AFTER = timedelta(seconds=30)
 CHECK_SECONDS = 4.0
 SHUTDOWN_SECONDS = 5.0
-FILE_GONE = "The uploaded file is missing on the server. Upload it again."
+USAGE_FIELDS = ("model", "cost", "prompt_tokens", "completion_tokens")
+FILE_GONE = _("The uploaded file is missing on the server. Upload it again.")
 
 Status = Document.Status
 
@@ -84,7 +85,7 @@ class Lane:
 
     def wait(self, until: float) -> None:
         """Wait until no thread reads any more, or it is too late."""
-        for _ in range(self._count):
+        for _slot in range(self._count):
             self._slots.acquire(timeout=max(0.0, until - time.monotonic()))
 
     def read_all(self) -> None:
@@ -154,7 +155,7 @@ async def shut_down() -> None:
 def give_back() -> None:
     """Queue what is still being read, too slowly to stop in time, for the next process."""
     for lease in list(_in_hand):
-        lease.release(None)
+        lease.release()
 
 
 def process_waiting() -> int:
@@ -180,19 +181,19 @@ def process(document: Document, *, is_slow: bool = True) -> None:
     try:
         with paying(user=document.owner_id):
             _process(lease, is_slow=is_slow)
-    except Stopped:
+    except claims.ClaimLost:
         return
     except (NeedsRecognition, TakesLong):
         document.is_slow = True
-        lease.release(None, is_slow=True)
+        lease.release(is_slow=True)
         wake(document)
     except ShuttingDown:
-        lease.release(None)
+        lease.release()
     except (UnreadableDocument, FileRefused, ToolError) as error:
-        lease.end(status=Status.FAILED, problem=str(error)[:500])
+        lease.end(status=Status.FAILED, problem=str(error))
     except Exception:  # it is tried again, up to MAX_ATTEMPTS times
         if leases.stopping.is_set():  # the interpreter ends under it, so it isn't the file
-            lease.release(None)
+            lease.release()
             return
         logger.exception("Can't read document %s.", document.pk)
         attempts = document.attempts + 1
@@ -206,8 +207,6 @@ def process(document: Document, *, is_slow: bool = True) -> None:
 
 def _process_isolated(document: Document) -> None:
     """Read a claimed document in a process of its own, and give it up if it ends that, too."""
-    assert document.lease_until is not None
-    claim_token = document.lease_until.isoformat()
     row = Document.objects.filter(pk=document.pk)
 
     def announce() -> None:
@@ -215,7 +214,7 @@ def _process_isolated(document: Document) -> None:
             progress.report(current)
 
     try:
-        ended_by = jobs.isolate(KIND, document.pk, claim_token, watch=announce)
+        ended_by = jobs.isolate(KIND, document.pk, document.lease, watch=announce)
     except jobs.NotIsolated:
         Lease(document).release(timezone.now() + RETRY_AFTER)
         return
@@ -225,16 +224,15 @@ def _process_isolated(document: Document) -> None:
     if not ended_by:
         progress.announce(current)
     elif jobs.record_crash(KIND, document.pk, 0):
-        problem = ENDED_PROCESS.format(signal=ended_by)
-        Lease(current).end(status=Status.FAILED, problem=problem)
+        problem = ENDED_PROCESS.fill(signal=ended_by)
+        Lease(document).end(status=Status.FAILED, problem=problem)
     else:
-        Lease(current).release(None)
+        Lease(document).release()
 
 
-def process_claimed(pk: int, claim_token: str) -> None:
-    """Read a document in this process, if its claim still holds."""
-    same = Document.objects.filter(pk=pk, lease_until=datetime.fromisoformat(claim_token))
-    if (document := same.first()) is not None:
+def process_claimed(pk: int, lease: str) -> None:
+    """Read a document in this process with the lease of another one, if it still holds."""
+    if (document := Document.objects.filter(pk=pk, lease=lease).first()) is not None:
         process(document)
 
 
@@ -245,7 +243,33 @@ def _process(lease: Lease, *, is_slow: bool) -> None:
     if document.file is None or not storages["files"].exists(document.file.path):
         raise UnreadableDocument(FILE_GONE)
     with local_path(document.file) as path:
-        parsed = _parse(lease, path, recognizes=is_slow)
+        if (reader := readers.find(document.mime_type)) is not None:
+            parsed = reader(
+                path,
+                document.name,
+                document.mime_type,
+                lease.report,
+                is_private=document.is_private,
+            )
+            if document.owner_id is not None:
+                # Remember what reading has cost, for the first run that gets the file.
+                ReadingUsage.objects.bulk_create(
+                    ReadingUsage(
+                        user_id=document.owner_id,
+                        digest=document.file.digest,
+                        **{name: usage[name] for name in USAGE_FIELDS},
+                    )
+                    for usage in parsed.usage
+                )
+        else:
+            parsed = parse(
+                path,
+                document.name,
+                mime_type=document.mime_type,
+                progress=lease.report,
+                deadline=DEADLINE_SECONDS,
+                recognizes=is_slow,
+            )
     if not is_slow and sum(len(part.text) for part in parsed.parts) > NORMAL_CHARS:
         raise TakesLong
     # From here on, doing it again could cost money, unless passages are embedded here: then it
@@ -285,49 +309,17 @@ def _fetch(lease: Lease) -> bool:
     return has_changed
 
 
-def _parse(lease: Lease, path: Path, *, recognizes: bool) -> ParsedDocument:
-    document = lease.document
-    if (reader := readers.find(document.mime_type)) is not None:
-        parsed = reader(
-            path,
-            document.name,
-            document.mime_type,
-            lease.report,
-            is_private=document.is_private,
-        )
-        _save_usage(document, parsed)
-        return parsed
-    return parse(
-        path,
-        document.name,
-        mime_type=document.mime_type,
-        progress=lease.report,
-        deadline=DEADLINE_SECONDS,
-        recognizes=recognizes,
-    )
-
-
-def _save_usage(document: Document, parsed: ParsedDocument) -> None:
-    """Remember what reading has cost, for the first run that gets the file."""
-    if document.owner_id is None or document.file is None:
-        return
-    ReadingUsage.objects.bulk_create(
-        ReadingUsage(
-            user_id=document.owner_id,
-            digest=document.file.digest,
-            **{name: used[name] for name in ("model", "cost", *TOKEN_COUNTS)},
-        )
-        for used in parsed.usage
-    )
-
-
-TOKEN_COUNTS = ("prompt_tokens", "completion_tokens")
-
-
 def _save(lease: Lease, parsed: ParsedDocument) -> None:
     """Replace the document's passages, and mark it as ready."""
     document = lease.document
-    is_same = _is_same(document, parsed)
+    # A page that was fetched again can have the text that is indexed already.
+    is_same = (
+        bool(document.url)
+        and document.indexed_at is not None
+        and document.title == visible_name(parsed.title)[:200]
+        and list(document.parts.values_list("number", "kind", "label", "text"))
+        == [(p.number, p.kind, p.label[:200], clean_text(p.text)) for p in parsed.parts]
+    )
     sample = "\n".join(part.text[:2_000] for part in parsed.parts[:50])
     lease.update(
         title=distinct_title(document, visible_name(parsed.title)),
@@ -335,21 +327,10 @@ def _save(lease: Lease, parsed: ParsedDocument) -> None:
         language=parsed.language or detect_language(sample),
         digest=document.file.digest if document.file else "",
     )
-    problem = "\n".join(parsed.notes)[:500]
+    problem = joined("\n", parsed.notes)
     if is_same:
         lease.end(status=Status.READY, problem=problem, attempts=0)
         return
     # Who lost the lease, because it was canceled, deleted or taken over, saves nothing.
     index_document(document, parsed.parts, progress=lease.report, before_saving=lease.update)
     lease.end(problem=problem, attempts=0)
-
-
-def _is_same(document: Document, parsed: ParsedDocument) -> bool:
-    """Whether a page that was fetched again has the text that is indexed already."""
-    if not document.url or document.indexed_at is None:
-        return False
-    if document.title != visible_name(parsed.title)[:200]:
-        return False
-    saved_parts = list(document.parts.values_list("number", "kind", "label", "text"))
-    new_parts = [(p.number, p.kind, p.label[:200], clean_text(p.text)) for p in parsed.parts]
-    return saved_parts == new_parts

@@ -11,10 +11,12 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.utils import timezone
 
+from agents.db import claims
 from agents.db.periodic import periodic
 from agents.engine.errors import ToolError
+from agents.engine.sentences import Sentence as _
 from agents.models import Collection, Document, Sitemap
-from agents.models.refetching import SCHEDULE_FIELDS, Refetched, next_fetch
+from agents.models.knowledge.refetching import SCHEDULE_FIELDS, Refetched, next_fetch
 from agents.models.types import AnyUser
 
 from .documents import refresh
@@ -22,8 +24,8 @@ from .sitemaps import SitemapUnreadable, add_pages, find_pages
 
 MAX_DUE = 500  # per check
 RETRY_AFTER = timedelta(days=1)
-NO_RIGHTS = "Fetching stopped: the user who scheduled it can no longer edit this collection."
-SITEMAP_FAILED = "The sitemap couldn't be fetched. {reason}"
+NO_RIGHTS = _("Fetching stopped: the user who scheduled it can no longer edit this collection.")
+SITEMAP_FAILED = _("The sitemap couldn't be fetched. %(sentence)s")
 
 
 def set_schedule(target: Document | Sitemap, interval: str, user: User) -> None:
@@ -62,21 +64,20 @@ def _claim(target: Document | Sitemap, now: datetime) -> bool:
     """Set the next time; return False if another process was faster or the user lost access."""
     user = target.scheduled_by
     editable = Collection.objects.editable_by(user) if user else Collection.objects.none()
-    values: dict[str, Any] = {
-        "next_fetch_at": None,
-        "fetch_interval": Refetched.Interval.NEVER,
-        "fetch_problem": NO_RIGHTS,
-    }
-    has_right = editable.filter(pk=target.collection_id).exists()
-    if has_right:
-        values = {"next_fetch_at": next_fetch(target.fetch_interval, now, now)}
-    rows = type(target)._default_manager.filter(
-        pk=target.pk, next_fetch_at=target.next_fetch_at
-    )
-    if not rows.update(**values):
+    if not editable.filter(pk=target.collection_id).exists():
+        claims.compare_and_set(
+            target,
+            "next_fetch_at",
+            None,
+            fetch_interval=Refetched.Interval.NEVER,
+            fetch_problem=NO_RIGHTS,
+        )
         return False
-    target.next_fetch_at = values["next_fetch_at"]
-    return has_right
+    upcoming = next_fetch(target.fetch_interval, now, now)
+    if not claims.compare_and_set(target, "next_fetch_at", upcoming):
+        return False
+    target.next_fetch_at = upcoming
+    return True
 
 
 def fetch_sitemap(sitemap: Sitemap, user: AnyUser | None) -> None:
@@ -86,9 +87,7 @@ def fetch_sitemap(sitemap: Sitemap, user: AnyUser | None) -> None:
         pages = find_pages(sitemap.url, sitemap.max_pages)
     except (SitemapUnreadable, ToolError) as error:
         next_fetch_at = sitemap.next_fetch_at and min(sitemap.next_fetch_at, now + RETRY_AFTER)
-        _save(
-            sitemap, now, SITEMAP_FAILED.format(reason=error)[:500], next_fetch_at=next_fetch_at
-        )
+        _save(sitemap, now, SITEMAP_FAILED.fill(sentence=error), next_fetch_at=next_fetch_at)
         return
     add_pages(sitemap, user, pages)
     for document in sitemap.documents.filter(collection=sitemap.collection_id):

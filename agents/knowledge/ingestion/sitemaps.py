@@ -2,7 +2,7 @@
 
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 from django.db import transaction
 from django.utils import timezone
 
+from agents.engine.sentences import Sentence as _
 from agents.knowledge.parsing import UnreadableDocument
 from agents.knowledge.parsing.parsers.archive import parse_xml
 from agents.knowledge.parsing.parsers.values import WorkLimit
@@ -29,7 +30,7 @@ MAX_BYTES = 10_000_000
 NEVER = Document.Interval.NEVER
 # Of 50,000 pages with five tags each, opened and closed. It is parsed in this process.
 MAX_TAGS = 600_000
-TOO_LARGE = "This sitemap lists more than 50,000 pages. Use one of a part of the site."
+TOO_LARGE = _("This sitemap lists more than 50,000 pages. Use one of a part of the site.")
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -48,11 +49,13 @@ def add_sitemap(
     url = str(validate_url(url.strip()))
     pages = find_pages(url, limit)
     if not pages:
-        raise SitemapUnreadable("This sitemap lists no pages of its own site.")
+        raise SitemapUnreadable(_("This sitemap lists no pages of its own site."))
     with transaction.atomic():
         sitemap, _is_new = Sitemap.objects.get_or_create(collection=collection, url=url)
-        sitemap.max_pages, sitemap.fetched_at = limit, timezone.now()
-        sitemap.known, sitemap.fetch_problem = [], ""
+        sitemap.max_pages = limit
+        sitemap.fetched_at = timezone.now()
+        sitemap.known = []
+        sitemap.fetch_problem = ""
         sitemap.save()
     add_pages(sitemap, owner, pages)
     return sitemap
@@ -60,17 +63,17 @@ def add_sitemap(
 
 def add_pages(sitemap: Sitemap, owner: AnyUser | None, pages: Sequence[str]) -> int:
     """Add pages that weren't known; one that a user has deleted isn't added again."""
-    known = set(sitemap.known)
-    new = [page for page in pages if _digest(page) not in known]
+    digests = set(sitemap.known)
+    new = [page for page in pages if _digest(page) not in digests]
     free_slots = sitemap.max_pages - sitemap.documents.exclude(url__in=new).count()
     for page in new[: max(free_slots, 0)]:
-        known.add(_digest(page))
+        digests.add(_digest(page))
         with suppress(EgressRefused), transaction.atomic():
             document = add_url(sitemap.collection, owner, page)
             # A page that was added by itself stays so, with its own schedule.
             of_sitemap = Document.objects.filter(pk=document.pk, fetch_interval=NEVER)
             of_sitemap.update(sitemap=sitemap)
-    sitemap.known = sorted(known)
+    sitemap.known = sorted(digests)
     Sitemap.objects.filter(pk=sitemap.pk).update(known=sitemap.known)
     return len(new)
 
@@ -94,24 +97,27 @@ def find_pages(url: str, limit: int) -> list[str]:
             continue
         visited.add(sitemap_url)
         root = _read(sitemap_url)
-        locations = [
-            location for location in _locations(root) if _host(location) == _host(first)
-        ]
+        locations: dict[str, None] = {}  # on the same host, each once
+        for element in root.iter():
+            if element.tag.rpartition("}")[2] == "loc" and element.text:
+                location = element.text.strip()
+                if _host(location) == _host(first):
+                    locations[location] = None
         if root.tag.endswith("sitemapindex"):
-            known = {*visited, *waiting}
-            waiting += [
-                location for location in dict.fromkeys(locations) if location not in known
-            ]
+            listed = {*visited, *waiting}
+            waiting += [location for location in locations if location not in listed]
             del waiting[MAX_SITEMAPS:]  # more aren't read, and one file can list 100,000
         else:
-            pages |= dict.fromkeys(locations)
+            pages |= locations
     return list(pages)[:limit]
 
 
 def _read(url: str) -> Element:
     response = web_pages.get(url, most_bytes=MAX_BYTES)
     if response.status != 200:
-        raise EgressFailed(f"The server answered with status {response.status}.")
+        raise EgressFailed(
+            _("The server answered with status %(status)s.", status=response.status)
+        )
     data = response.content
     try:
         if data.startswith(GZIP_MAGIC):
@@ -120,16 +126,10 @@ def _read(url: str) -> Element:
             raise SitemapUnreadable(TOO_LARGE)
         root = parse_xml(data, WorkLimit())
     except (UnreadableDocument, zlib.error) as error:
-        raise SitemapUnreadable("There is no sitemap at this address.") from error
+        raise SitemapUnreadable(_("There is no sitemap at this address.")) from error
     if root.tag.rpartition("}")[2] not in {"urlset", "sitemapindex"}:
-        raise SitemapUnreadable("There is no sitemap at this address.")
+        raise SitemapUnreadable(_("There is no sitemap at this address."))
     return root
-
-
-def _locations(root: Element) -> Iterator[str]:
-    for element in root.iter():
-        if element.tag.rpartition("}")[2] == "loc" and element.text:
-            yield element.text.strip()
 
 
 def _host(url: str) -> str:

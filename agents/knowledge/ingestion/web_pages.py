@@ -8,7 +8,8 @@ from functools import lru_cache
 from django.conf import settings
 from django.db import transaction
 
-from agents.files import release, save
+from agents.engine.sentences import Sentence as _
+from agents.knowledge.files import release, save
 from agents.models import Document
 from agents.tools.addresses import AllowList
 from agents.tools.egress import (
@@ -26,16 +27,16 @@ TIMEOUT_SECONDS = 60.0
 MAX_HEADER_CHARS = 200
 RETRY_AFTER = timedelta(days=1)  # if the schedule is longer
 GONE_STATUSES = (404, 410)
-GONE = (
-    "This page is no longer on the web (status {status}). "
-    "The text from before stays searchable until you delete it."
+GONE = _(
+    "This page is no longer on the web (status %(status)s). The text "
+    "from before stays searchable until you delete it."
 )
-NOT_FETCHED = "The last fetch failed, so the text from before stays. {reason}"
+NOT_FETCHED = _("The last fetch failed, so the text from before stays. %(sentence)s")
 # One sentence for a private host and for one that doesn't exist: users can add any address, and
 # must not find out by it which hosts the private network has.
-NOT_PUBLIC = (
-    "This page isn't on the public web. Check the address. "
-    "An administrator can allow a private host in ASHIATO_PAGES_ALLOW."
+NOT_PUBLIC = _(
+    "This page isn't on the public web. Check the address. An "
+    "administrator can allow a private host in ASHIATO_PAGES_ALLOW."
 )
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5"
 
@@ -62,15 +63,30 @@ def fetch(document: Document, save_fields: Callable[..., None]) -> bool:
     if response.status == 304:
         return False
     if response.status in GONE_STATUSES and document.indexed_at is not None:
-        raise PageGone(GONE.format(status=response.status))
+        raise PageGone(GONE.fill(status=response.status))
     if response.status != 200:
-        raise EgressFailed(f"The server answered with status {response.status}.")
-    return _save(document, response, save_fields)
+        raise EgressFailed(
+            _("The server answered with status %(status)s.", status=response.status)
+        )
+    previous = document.file_id
+    declared = response.headers.get("content-type", "")[:130]
+    with transaction.atomic():
+        stored = save(response.content, name=document.name, owner=document.owner)
+        save_fields(
+            file=stored,
+            size=stored.size,
+            mime_type=declared or stored.mime_type,
+            etag=response.headers.get("etag", "")[:MAX_HEADER_CHARS],
+            last_modified=response.headers.get("last-modified", "")[:MAX_HEADER_CHARS],
+        )
+    if previous not in (None, stored.pk):
+        release([previous])
+    return previous != stored.pk or document.indexed_at is None
 
 
 def describe_failure(error: Exception) -> str:
     """Return why a page that was read before couldn't be fetched again."""
-    return str(error) if isinstance(error, PageGone) else NOT_FETCHED.format(reason=error)
+    return str(error) if isinstance(error, PageGone) else NOT_FETCHED.fill(sentence=error)
 
 
 def get(
@@ -93,20 +109,3 @@ def _policy(allowed: tuple[str, ...], most_bytes: int) -> Egress:
         # Users can add any name: one that hangs must not delay the lookups of tools.
         resolve=resolve_in_own_loop,
     )
-
-
-def _save(document: Document, response: Response, save_fields: Callable[..., None]) -> bool:
-    previous = document.file_id
-    declared = response.headers.get("content-type", "")[:130]
-    with transaction.atomic():
-        stored = save(response.content, name=document.name, owner=document.owner)
-        save_fields(
-            file=stored,
-            size=stored.size,
-            mime_type=declared or stored.mime_type,
-            etag=response.headers.get("etag", "")[:MAX_HEADER_CHARS],
-            last_modified=response.headers.get("last-modified", "")[:MAX_HEADER_CHARS],
-        )
-    if previous not in (None, stored.pk):
-        release([previous])
-    return previous != stored.pk or document.indexed_at is None

@@ -6,9 +6,10 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from agents import file_types
+from agents.engine import sentences
+from agents.engine.sentences import Sentence as _
 from agents.tools import sandbox
 
 from .parsers.values import (
@@ -27,22 +28,23 @@ PROGRAM = Path(__file__).with_name("parser_process.py")
 DOCUMENT_PARSER = sandbox.Worker(
     name="document parser",
     program=str(PROGRAM),
-    readable=(str(PROGRAM.parent), file_types.__file__, *sandbox.CPU_FACTS),
+    readable=(str(PROGRAM.parent), *sandbox.CPU_FACTS),
     memory_bytes=1_500_000_000,
     max_memory_bytes=4_000_000_000,  # for the models that read images
     open_files=256,
     output_bytes=MAX_CHARS * 6,
     nice=10,
     environment={"OMP_NUM_THREADS": "1"},
+    modules=(file_types, sentences),
 )
 CPU_SECONDS = 60.0
 MODEL_THREADS = 4
 
-CRASHED = "This file can't be read: its content makes the parser crash."
-TOO_LATE = "Reading took longer than {seconds:.0f} s. Split the file and try again."
-TOO_MUCH_TEXT = "This file contains too much text. Split it and upload the parts."
-TOO_LARGE = f"This file is larger than {MAX_FILE_BYTES // 1_000_000} MB."
-KILLED = "This file needs too much memory or time to be read."
+CRASHED = _("This file can't be read: its content makes the parser crash.")
+TOO_LATE = _("Reading took longer than %(seconds)s s. Split the file and try again.")
+TOO_MUCH_TEXT = _("This file contains too much text. Split it and upload the parts.")
+TOO_LARGE = _("This file is larger than %(size)s MB.", size=MAX_FILE_BYTES // 1_000_000)
+KILLED = _("This file needs too much memory or time to be read.")
 
 Progress = Callable[[int, int], None]
 
@@ -67,7 +69,6 @@ def parse(
         raise UnreadableDocument(TOO_LARGE)
     source = os.path.abspath(path)
     request = {
-        "file_types": file_types.__file__,
         "path": source,
         "name": name,
         "mime_type": mime_type,
@@ -86,7 +87,7 @@ def parse(
             DOCUMENT_PARSER, request, grant, on_output=reply.add, report=reply.report
         )
     except TimeoutError as error:
-        raise UnreadableDocument(TOO_LATE.format(seconds=deadline)) from error
+        raise UnreadableDocument(TOO_LATE.fill(seconds=f"{deadline:.0f}")) from error
     except sandbox.WorkerFailed as error:
         raise UnreadableDocument(TOO_MUCH_TEXT) from error
     if reply.document is not None:
@@ -117,16 +118,15 @@ class _Reply:
             return
         *lines, self.line = self.line.split(b"\n")
         for line in lines:
-            self._receive(json.loads(line))
-
-    def _receive(self, message: dict[str, Any]) -> None:
-        if "error" in message:
-            raise UnreadableDocument(message["error"])
-        if "needs_recognition" in message:
-            raise NeedsRecognition
-        if "part" in message:
-            self.parts.append(ParsedPart(**message["part"]))
-        if "progress" in message:
-            self.done, self.total = message["progress"]
-        if "done" in message:
-            self.document = ParsedDocument(parts=self.parts, **message["done"])
+            message = json.loads(line)
+            if "error" in message:
+                raise UnreadableDocument(sentences.unpack(message["error"]))
+            if "needs_recognition" in message:
+                raise NeedsRecognition
+            if "part" in message:
+                self.parts.append(ParsedPart(**message["part"]))
+            if "progress" in message:
+                self.done, self.total = message["progress"]
+            if "done" in message:
+                done = message["done"] | {"notes": sentences.unpack(message["done"]["notes"])}
+                self.document = ParsedDocument(parts=self.parts, **done)

@@ -27,7 +27,12 @@ def certainty(query: Query, ranked: Sequence[Passage]) -> float:
     best = max(passage.words + MEANING * passage.meaning for passage in ranked)
     if query.exact:
         best -= MISSING_EXACT * (1 - max(passage.exact for passage in ranked))
-    return best + GAP * _gap(ranked)
+    best_by_document: dict[int | None, float] = {}
+    for passage in ranked:
+        best_by_document.setdefault(passage.document, passage.score)
+    first, *next_ones = sorted(best_by_document.values(), reverse=True)[: OTHERS + 1]
+    gap = first - sum(next_ones) / len(next_ones) if next_ones else 0.0
+    return best + GAP * gap
 
 
 def confidence(value: float, minimum: float) -> Confidence:
@@ -35,12 +40,3 @@ def confidence(value: float, minimum: float) -> Confidence:
     if value < minimum:
         return "none"
     return "good" if value >= max(GOOD, minimum) else "weak"
-
-
-def _gap(ranked: Sequence[Passage]) -> float:
-    """Return how far the best document is ahead of the next ones."""
-    best: dict[int | None, float] = {}
-    for passage in ranked:
-        best.setdefault(passage.document, passage.score)
-    first, *others = sorted(best.values(), reverse=True)[: OTHERS + 1]
-    return first - sum(others) / len(others) if others else 0.0

@@ -5,8 +5,8 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from agents.db.installation import configured
 from agents.engine.material import Passage
-from agents.installation import configured
 from agents.models import Chunk, ChunkVector, Document
 from agents.tools.search import Confidence, SearchResult
 
@@ -78,6 +78,9 @@ def candidates(
         # Passages were replaced since they were read into memory.
         meaning = _meaning([query.text, *queries], scope, hits.scores, is_stale=True)
         rows = _in_scope({*hits.scores, *(meaning or ())}, scope)
+    if meaning is not None and not hits.scores.keys() <= meaning.keys():
+        # Some have no vector yet. Only by their words can they be compared with the others.
+        meaning = None
     weights = VECTORS_ONLY if mode == "vectors" else None
     return rank(query, rows, hits, meaning, weights)
 
@@ -90,60 +93,50 @@ def _in_scope(chunks: Collection[int], scope: Scope) -> list[Chunk]:
     rows = Chunk.objects.in_bulk(list(chunks)).values()
     inside = Document.objects.filter(collection__in=scope.collections).defer(*UNUSED)
     documents = inside.in_bulk({row.document_id for row in rows})
-    found = [row for row in rows if row.document_id in documents]
-    for row in found:
+    visible = [row for row in rows if row.document_id in documents]
+    for row in visible:
         row.document = documents[row.document_id]
-    return found
+    return visible
 
 
 def _meaning(
-    texts: list[str], scope: Scope, more: Collection[int], *, is_stale: bool = False
+    texts: list[str], scope: Scope, extra: Collection[int], *, is_stale: bool = False
 ) -> dict[int, float] | None:
-    """Return the similarity of the nearest passages, and of `more`; None without vectors."""
+    """Return the similarity of the nearest and extra passages; None without vectors."""
     if embeddings.configured_model() == embeddings.OFF:
         return None
     index = vector_index.active()
     if index is None:
         return None
+    from . import matrix
+
     try:
-        return _nearest(index, texts, scope, more, is_stale)
+        vectors = embeddings.embed(texts, "query", model=index.model)
+        vector_index.check_dimension(index, vectors.shape[1])
     except embeddings.EmbeddingUnavailable as error:
         logger.warning("Searching by words only: %s", error)
         return None
-
-
-def _nearest(
-    index: "EmbeddingIndex",
-    texts: list[str],
-    scope: Scope,
-    more: Collection[int],
-    is_stale: bool,
-) -> dict[int, float]:
-    from . import matrix
-
-    vectors = embeddings.embed(texts, "query", model=index.model)
-    vector_index.check_dimension(index, vectors.shape[1])
     if pgvector.is_ready(index):
         chunks = pgvector.search(index, vectors, scope.collections, CANDIDATES)
         if chunks is not None:
-            return _with_windows(index, vectors, dict.fromkeys([*chunks, *more], -1.0))
+            return _with_windows(index, vectors, dict.fromkeys([*chunks, *extra], -1.0))
     vector_matrix = matrix.for_index(index)
     vector_matrix.refresh(recounts=is_stale)
-    found = vector_matrix.search(vectors, scope.collections, CANDIDATES, more)
-    return found if vector_matrix.has_windows else _with_windows(index, vectors, found)
+    nearest = vector_matrix.search(vectors, scope.collections, CANDIDATES, extra)
+    return nearest if vector_matrix.has_windows else _with_windows(index, vectors, nearest)
 
 
 def _with_windows(
-    index: "EmbeddingIndex", vectors: "Vectors", found: dict[int, float]
+    index: "EmbeddingIndex", vectors: "Vectors", similarities: dict[int, float]
 ) -> dict[int, float]:
     """Return the similarity of the best window of each passage, read from the database."""
     import numpy as np
 
-    rows = ChunkVector.objects.filter(index=index, chunk__in=found)
+    rows = ChunkVector.objects.filter(index=index, chunk__in=similarities)
     pairs = list(rows.values_list("chunk_id", "vector"))
     blobs = np.frombuffer(b"".join(bytes(blob) for _, blob in pairs), np.float16)
     window_vectors = blobs.reshape(len(pairs), -1).astype(np.float32)
-    best = {chunk: found[chunk] for chunk, _ in pairs}
+    best = {chunk: similarities[chunk] for chunk, _ in pairs}
     for (chunk, _), score in zip(
         pairs, (window_vectors @ vectors.T).max(axis=1).tolist(), strict=True
     ):

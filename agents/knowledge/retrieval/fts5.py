@@ -10,7 +10,8 @@ from agents.models import Chunk
 from .index import Groups, Scores, WordHits, rarest
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
-MERGE_PAGES, MAX_MERGES = 2_000, 10_000
+MERGE_PAGES = 2_000
+MAX_MERGES = 10_000
 
 
 def upsert(chunks: Sequence[Chunk]) -> None:
@@ -40,24 +41,24 @@ def delete(chunks: Sequence[int]) -> None:
 
 
 def search(groups: Groups, limit: int, collections: Collection[int]) -> WordHits:
-    expressions = [_any_of(words) for words in groups]
-    counts, total = _counts(expressions)
+    expressions: list[str] = []
+    for group in groups:
+        # Quoted, so that a term isn't an operator. A single character is the start of a pair.
+        terms = [f'"{to_phrase(t)}"{" *" if is_single_cjk(t) else ""}' for t in group]
+        expressions.append(f"({' OR '.join(terms)})")
+    # How many passages match each expression, and how many there are.
+    count = "SELECT count(*) FROM agents_chunk_index WHERE agents_chunk_index MATCH %s"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT ({count})" + f", ({count})" * (len(expressions) - 1), expressions
+        )
+        counts = list(cursor.fetchone())
+        cursor.execute("SELECT count(*) FROM agents_chunk")
+        [total] = cursor.fetchone()
     every = _matches(" AND ".join(expressions), limit // 2, collections)
-    rare = [expressions[at] for at in rarest(counts, total)]
+    rare = [expressions[group] for group in rarest(counts, total)]
     some = _matches(" OR ".join(rare), limit, collections) if rare else {}
     return WordHits(scores=every | some, counts=counts, total=total)
-
-
-def _any_of(words: Sequence[str]) -> str:
-    return f"({' OR '.join(map(_quote_term, words))})"
-
-
-def _quote_term(term: str) -> str:
-    """Quote a term, so that it isn't an operator.
-
-    A single character matches as a prefix of a pair.
-    """
-    return f'"{to_phrase(term)}"{" *" if is_single_cjk(term) else ""}'
 
 
 def _matches(expression: str, limit: int, collections: Collection[int]) -> Scores:
@@ -74,18 +75,6 @@ def _matches(expression: str, limit: int, collections: Collection[int]) -> Score
         return dict(cursor.fetchall())
 
 
-def _counts(expressions: Sequence[str]) -> tuple[list[int], int]:
-    """Return how many passages match each expression, and how many there are."""
-    count = "SELECT count(*) FROM agents_chunk_index WHERE agents_chunk_index MATCH %s"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT ({count})" + f", ({count})" * (len(expressions) - 1), [*expressions]
-        )
-        counts = list(cursor.fetchone())
-        cursor.execute("SELECT count(*) FROM agents_chunk")
-        return counts, cursor.fetchone()[0]
-
-
 def drop_deleted_words() -> None:
     """Rewrite the index without the words of deleted passages, which it only marks as such.
 
@@ -95,11 +84,11 @@ def drop_deleted_words() -> None:
     steps = [-MERGE_PAGES, *[MERGE_PAGES] * MAX_MERGES]
     with connection.cursor() as cursor:
         for pages in steps:
-            before = connection.connection.total_changes
+            previous_changes = connection.connection.total_changes
             cursor.execute(
                 "INSERT INTO agents_chunk_index (agents_chunk_index, rank)"
                 " VALUES ('merge', %s)",
                 [pages],
             )
-            if connection.connection.total_changes - before < 2:
+            if connection.connection.total_changes - previous_changes < 2:
                 break

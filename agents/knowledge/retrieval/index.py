@@ -30,13 +30,15 @@ def rarest(counts: Sequence[int], total: int) -> list[int]:
     A passage that has only common words of the question isn't a good one. Those found are
     compared with all words afterwards.
     """
-    room, found = MAX_RANKED, list[int]()
-    for at in sorted((at for at, count in enumerate(counts) if count), key=counts.__getitem__):
-        room -= counts[at]
-        if found and room < 0 and total > MAX_RANKED:
+    groups: list[int] = []
+    passages = 0
+    occurring = [group for group, count in enumerate(counts) if count]
+    for group in sorted(occurring, key=counts.__getitem__):
+        passages += counts[group]
+        if groups and passages > MAX_RANKED and total > MAX_RANKED:
             break
-        found.append(at)
-    return sorted(found)
+        groups.append(group)
+    return sorted(groups)
 
 
 class Index(Protocol):

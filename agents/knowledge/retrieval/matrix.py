@@ -6,9 +6,10 @@ and deletions count at once. If a hit was replaced since, the search reads the v
 """
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from threading import Lock
 
 import numpy as np
@@ -37,7 +38,7 @@ class Block:
     documents: NDArray[np.int64]
     vectors: NDArray[np.float16]
 
-    def kept(self, mask: NDArray[np.bool_]) -> "Block":
+    def selected(self, mask: NDArray[np.bool_]) -> "Block":
         return Block(
             self.ids[mask], self.chunks[mask], self.documents[mask], self.vectors[mask]
         )
@@ -48,15 +49,16 @@ class Block:
         Not with `@`: its threads wait for each other, which takes ten times as long on a busy
         machine.
         """
-        found = np.empty((len(self.ids), len(queries)), np.float32)
+        similarities = np.empty((len(self.ids), len(queries)), np.float32)
         buffer = np.empty((AT_ONCE, self.vectors.shape[1]), np.float32)
-        for at in range(0, len(self.ids), AT_ONCE):
-            rows = self.vectors[at : at + AT_ONCE]
+        for start in range(0, len(self.ids), AT_ONCE):
+            rows = self.vectors[start : start + AT_ONCE]
             floats = buffer[: len(rows)]
             np.copyto(floats, rows)
             for column, query in enumerate(queries):
-                found[at : at + AT_ONCE, column] = np.einsum("ij,j->i", floats, query)
-        return found
+                products = np.einsum("ij,j->i", floats, query)
+                similarities[start : start + AT_ONCE, column] = products
+        return similarities
 
 
 @dataclass(slots=True)
@@ -77,54 +79,58 @@ class VectorMatrix:
         queries: NDArray[np.float32],
         collections: Collection[int],
         limit: int,
-        more: Collection[int] = (),
+        extra: Collection[int] = (),
     ) -> Similarities:
-        """Return the best passages in these collections for each query, and `more`.
+        """Return the best passages in these collections for each query, and the extra ones.
 
         The best of a passage's rows and of the queries counts.
         """
-        inside = Document.objects.filter(collection__in=collections)
-        wanted = np.fromiter(inside.values_list("pk", flat=True), np.int64)
-        chunks, scores = [], []
+        in_scope = Document.objects.filter(collection__in=collections)
+        documents = np.fromiter(in_scope.values_list("pk", flat=True), np.int64)
+        chunks: list[NDArray[np.int64]] = []
+        scores: list[NDArray[np.float32]] = []
         for block in list(self.blocks):
-            mask = np.isin(block.documents, wanted)
+            mask = np.isin(block.documents, documents)
             if mask.any():
                 chunks.append(block.chunks[mask])
                 scores.append(block.similarities(queries)[mask])
         if not chunks:
             return {}
-        return _best(np.concatenate(chunks), np.concatenate(scores), limit, more)
+        return _best(np.concatenate(chunks), np.concatenate(scores), limit, extra)
 
     def refresh(self, *, recounts: bool = False) -> None:
         """Read what is new; `recounts` also looks for deleted rows, which is slower."""
         with self.lock:
             newest = self._rows().order_by("-pk").values_list("pk", flat=True).first() or 0
-            is_due = time.monotonic() - self.counted_at > COUNT_SECONDS
-            if newest != self.newest or recounts or is_due:
-                self._update(newest, recounts or is_due or newest < self.newest)
-
-    def _update(self, newest: int, recounts: bool) -> None:
-        if recounts or not self.count:
-            self._leave_out_windows()
-        self._read_new(newest)
-        if not recounts:
-            return
-        expected = self._rows().filter(pk__lte=newest).count()
-        if self.count != expected:
-            self._drop_deleted()
-        if self.count < expected:
-            self._clear()
+            recounts = recounts or time.monotonic() - self.counted_at > COUNT_SECONDS
+            if newest == self.newest and not recounts:
+                return
+            recounts = recounts or newest < self.newest
+            if recounts or not self.count:
+                size = self._rows().count() * self.dimension * np.float16().itemsize
+                if self.has_windows and size > MAX_BYTES:
+                    self.has_windows = False
+                    self._clear()
             self._read_new(newest)
-        self.counted_at = time.monotonic()
-
-    def _leave_out_windows(self) -> None:
-        size = self._rows().count() * self.dimension * np.float16().itemsize
-        if self.has_windows and size > MAX_BYTES:
-            self.has_windows = False
-            self._clear()
+            if not recounts:
+                return
+            expected = self._rows().filter(pk__lte=newest).count()
+            if self.count != expected:
+                present_ids = self._rows().values_list("pk", flat=True).iterator()
+                present = np.fromiter(present_ids, np.int64)
+                self.blocks = [
+                    block.selected(np.isin(block.ids, present)) for block in self.blocks
+                ]
+                self.count = sum(len(block.ids) for block in self.blocks)
+            if self.count < expected:
+                self._clear()
+                self._read_new(newest)
+            self.counted_at = time.monotonic()
 
     def _clear(self) -> None:
-        self.blocks, self.count, self.newest = [], 0, 0
+        self.blocks = []
+        self.count = 0
+        self.newest = 0
 
     def _rows(self) -> QuerySet[ChunkVector]:
         rows = ChunkVector.objects.filter(index=self.index)
@@ -134,33 +140,21 @@ class VectorMatrix:
         rows = self._rows().filter(pk__gt=self.newest, pk__lte=newest).order_by("pk")
         rows = rows.annotate(document=F("chunk__document"))
         values = rows.values_list("pk", "chunk_id", "document", "vector")
-        for block in self._read_blocks(values):
-            self.blocks.append(block)
-            self.count += len(block.ids)
+        iterator = values.iterator(chunk_size=2_000)
+        while batch := list(islice(iterator, BLOCK)):
+            ids, chunks, documents, blobs = zip(*batch, strict=True)
+            vectors = np.frombuffer(b"".join(blobs), np.float16)
+            self.blocks.append(
+                Block(
+                    np.array(ids, np.int64),
+                    np.array(chunks, np.int64),
+                    np.array(documents, np.int64),
+                    vectors.reshape(len(batch), self.dimension),
+                )
+            )
+            self.count += len(batch)
         self.newest = newest
-        self._merge_small()
-
-    def _read_blocks(self, rows: QuerySet) -> Iterator[Block]:
-        batch: list[tuple[int, int, int, bytes]] = []
-        for row in rows.iterator(chunk_size=2_000):
-            batch.append(row)
-            if len(batch) == BLOCK:
-                yield self._block(batch)
-                batch = []
-        if batch:
-            yield self._block(batch)
-
-    def _block(self, rows: list[tuple[int, int, int, bytes]]) -> Block:
-        ids, chunks, documents, blobs = zip(*rows, strict=True)
-        return Block(
-            np.array(ids, np.int64),
-            np.array(chunks, np.int64),
-            np.array(documents, np.int64),
-            np.frombuffer(b"".join(blobs), np.float16).reshape(len(rows), self.dimension),
-        )
-
-    def _merge_small(self) -> None:
-        """Join the last blocks, because documents arrive a few passages at a time."""
+        # Join the last blocks, because documents arrive a few passages at a time.
         while len(self.blocks) > 1 and sum(len(b.ids) for b in self.blocks[-2:]) <= BLOCK:
             last = self.blocks[-2:]
             self.blocks[-2:] = [
@@ -172,43 +166,31 @@ class VectorMatrix:
                 )
             ]
 
-    def _drop_deleted(self) -> None:
-        present_ids = np.fromiter(
-            self._rows().values_list("pk", flat=True).iterator(), np.int64
-        )
-        self.blocks = [block.kept(np.isin(block.ids, present_ids)) for block in self.blocks]
-        self.count = sum(len(block.ids) for block in self.blocks)
-
 
 def _best(
     chunks: NDArray[np.int64],
     scores: NDArray[np.float32],
     limit: int,
-    more: Collection[int],
+    extra: Collection[int],
 ) -> Similarities:
-    found = set(more)
+    selected = set(extra)
     for column in scores.T:
-        found |= _top_passages(chunks, column, limit)
-    mask = np.isin(chunks, np.fromiter(found, np.int64))
+        # Several rows can belong to a passage, so more are sorted until there are enough.
+        count = limit
+        while True:
+            count = min(len(column), count * 4)
+            top = np.argpartition(-column, count - 1)[:count]
+            ranked = chunks[top[np.argsort(-column[top])]]
+            nearest = list(dict.fromkeys(ranked.tolist()))[:limit]
+            if len(nearest) == limit or count == len(column):
+                break
+        selected.update(nearest)
+    mask = np.isin(chunks, np.fromiter(selected, np.int64))
     best: Similarities = {}
     pairs = zip(chunks[mask].tolist(), scores[mask].max(axis=1).tolist(), strict=True)
     for chunk, score in pairs:
         best[chunk] = max(best.get(chunk, -1.0), score)
     return best
-
-
-def _top_passages(
-    chunks: NDArray[np.int64], scores: NDArray[np.float32], limit: int
-) -> set[int]:
-    """Return the passages of the best rows; several rows can belong to one."""
-    count = limit
-    while True:
-        count = min(len(scores), count * 4)
-        top = np.argpartition(-scores, count - 1)[:count]
-        ranked = chunks[top[np.argsort(-scores[top])]]
-        found = list(dict.fromkeys(ranked.tolist()))[:limit]
-        if len(found) == limit or count == len(scores):
-            return set(found)
 
 
 _matrices: dict[tuple[int, datetime], VectorMatrix] = {}

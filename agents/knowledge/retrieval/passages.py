@@ -22,35 +22,32 @@ def best_passages(ranked: Sequence[Passage], top_k: int) -> list[Passage]:
     penalized.sort(key=lambda pair: -pair[0])
     best: list[Passage] = []
     for _, passage in penalized:
-        neighbour = next(
-            (index for index, other in enumerate(best) if _are_neighbours(other, passage)), None
-        )
-        if neighbour is not None:
-            best[neighbour] = _join(best[neighbour], passage)
-        elif len(best) < top_k:
-            best.append(passage)
+        for index, better in enumerate(best):
+            if _are_neighbours(better, passage):
+                first, second = sorted((better, passage), key=lambda half: half.ordinal)
+                best[index] = replace(
+                    first,
+                    text=f"{first.text}\n\n{second.text}",
+                    last_ordinal=second.last_ordinal,
+                    chunk=better.chunk,
+                    score=max(better.score, passage.score),
+                )
+                break
         else:
-            break
+            if len(best) == top_k:
+                break
+            best.append(passage)
     return best
 
 
-def _are_neighbours(one: Passage, other: Passage) -> bool:
-    if (one.document, one.part) != (other.document, other.part):
+def _are_neighbours(better: Passage, passage: Passage) -> bool:
+    if (better.document, better.part) != (passage.document, passage.part):
         return False
-    if len(one.text) + len(other.text) > MAX_JOINED_CHARS or one.heading != other.heading:
+    if better.heading != passage.heading:
         return False
-    return other.ordinal in (one.ordinal - 1, one.last_ordinal + 1)
-
-
-def _join(one: Passage, other: Passage) -> Passage:
-    first, second = (one, other) if one.ordinal < other.ordinal else (other, one)
-    return replace(
-        first,
-        text=f"{first.text}\n\n{second.text}",
-        last_ordinal=second.last_ordinal,
-        chunk=one.chunk,
-        score=max(one.score, other.score),
-    )
+    if len(better.text) + len(passage.text) > MAX_JOINED_CHARS:
+        return False
+    return passage.ordinal in (better.ordinal - 1, better.last_ordinal + 1)
 
 
 def to_passage(

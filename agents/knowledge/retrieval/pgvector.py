@@ -59,7 +59,7 @@ GROUP BY saved.chunk_id
 ORDER BY min(saved.embedding <#> %s::halfvec), saved.chunk_id LIMIT %s
 """
 
-_known: dict[str, tuple[float, bool, bool]] = {}
+_states: dict[str, tuple[float, bool, bool]] = {}
 _lock = Lock()
 
 
@@ -82,63 +82,59 @@ def fill(index: EmbeddingIndex, is_over: Callable[[], bool] = lambda: False) -> 
     """Copy saved vectors into the column."""
     if not all(_state()):
         return
+    import numpy as np
+
     while not is_over() and (rows := _missing(index, FILL_BATCH)):
         with connection.cursor() as cursor:
-            cursor.execute(
-                FILL_SQL, [[pk for pk, _ in rows], [_text(blob) for _, blob in rows]]
-            )
+            texts = [
+                str(np.frombuffer(blob, np.float16).astype(np.float32).tolist())
+                for _, blob in rows
+            ]
+            cursor.execute(FILL_SQL, [[pk for pk, _ in rows], texts])
 
 
 def search(
     index: EmbeddingIndex, queries: "Vectors", collections: Collection[int], limit: int
 ) -> set[int] | None:
     """Return the best passages for each query; None if the database can't compare them."""
-    found: set[int] = set()
+    best: set[int] = set()
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             for query in queries.tolist():
                 cursor.execute(SEARCH_SQL, [index.pk, [*collections], str(query), limit])
-                found.update(chunk for (chunk,) in cursor.fetchall())
+                best.update(chunk for (chunk,) in cursor.fetchall())
     except DatabaseError as error:
         forget()
         logger.warning("Searching vectors in memory: %s", error)
         return None
-    return found
+    return best
 
 
 def forget() -> None:
     """Look again whether the extension is there."""
     with _lock:
-        _known.clear()
+        _states.clear()
 
 
 def _state() -> tuple[bool, bool]:
     """Return whether the extension can be used, and whether the column is there."""
     if connection.vendor != "postgresql" or not settings.ENVIRONMENT.pgvector:
         return False, False
-    name, now = str(connection.settings_dict["NAME"]), time.monotonic()
-    known = _known.get(name)
-    if known and now - known[0] < KNOWN_SECONDS:
-        return known[1:]
+    database = str(connection.settings_dict["NAME"])
+    asked_at = time.monotonic()
+    state = _states.get(database)
+    if state and asked_at - state[0] < KNOWN_SECONDS:
+        return state[1:]
     with connection.cursor() as cursor:
         cursor.execute(STATE_SQL)
         version, is_prepared = cursor.fetchone()
+    is_usable = bool(version) and tuple(map(int, version.split(".")[:2])) >= MIN_VERSION
     with _lock:
-        _known[name] = (now, _is_recent(version), is_prepared)
-    return _is_recent(version), is_prepared
-
-
-def _is_recent(version: str | None) -> bool:
-    return bool(version) and tuple(map(int, str(version).split(".")[:2])) >= MIN_VERSION
+        _states[database] = (asked_at, is_usable, is_prepared)
+    return is_usable, is_prepared
 
 
 def _missing(index: EmbeddingIndex, limit: int) -> list[tuple[int, bytes]]:
     with connection.cursor() as cursor:
         cursor.execute(MISSING_SQL, [index.pk, limit])
         return list(cursor.fetchall())
-
-
-def _text(blob: bytes) -> str:
-    import numpy as np
-
-    return str(np.frombuffer(blob, np.float16).astype(np.float32).tolist())

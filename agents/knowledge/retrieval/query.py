@@ -1,7 +1,7 @@
 """What a question asks for: groups of words that mean the same, and exact strings."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -37,38 +37,29 @@ class Query:
         return "ja" if is_japanese(self.text) else "en"
 
 
-def parse_query(text: str, *others: str) -> Query:
-    """Read a question; `others` are further wordings, whose words are added."""
-    words = _significant_words(chain.from_iterable(map(_words, (text, *others))))
-    groups = tuple((word, *translate(word)) for word in words[:MAX_TERMS])
-    return Query(text=text, groups=groups, exact=tuple(_exact_strings(text)))
+def parse_query(text: str, *wordings: str) -> Query:
+    """Read a question; the words of further wordings are added."""
+    tokens = dict.fromkeys(chain.from_iterable(map(_tokenize, (text, *wordings))))
+    terms = [token for token in tokens if token not in STOP_WORDS]
+    # Hiragana is mostly grammar, and only used if there is nothing else.
+    terms = [term for term in terms if not HIRAGANA_RUN.match(term)] or terms
+    groups = tuple((term, *translate(term)) for term in terms[:MAX_TERMS])
+    # What is quoted is found as it is written; outside of quotes, what looks like a name.
+    exact = [normalize("".join(quotation)) for quotation in QUOTED.findall(text)]
+    for candidate in ASCII_WORD.findall(QUOTED.sub(" ", text)):
+        identifier = candidate.strip(EDGES).rstrip(".")
+        if IDENTIFIER.fullmatch(identifier) and len(identifier) > 1:
+            exact.append(normalize(identifier))
+    return Query(text=text, groups=groups, exact=tuple(exact))
 
 
-def _significant_words(words: Iterable[str]) -> list[str]:
-    """Leave out stop words.
-
-    Hiragana is mostly grammar, and only used if there is nothing else.
-    """
-    distinct = [word for word in dict.fromkeys(words) if word not in STOP_WORDS]
-    return [word for word in distinct if not HIRAGANA_RUN.match(word)] or distinct
-
-
-def _words(text: str) -> Iterator[str]:
+def _tokenize(text: str) -> Iterator[str]:
     for run in WORD.findall(normalize(text)):
         if HIRAGANA_RUN.match(run) or not CJK_RUN.match(run):
             yield run
             continue
-        for word, is_known in split_words(run):
+        for token, is_known in split_words(run):
             if is_known:
-                yield word
+                yield token
             else:
-                yield from bigrams(word) or word
-
-
-def _exact_strings(text: str) -> Iterator[str]:
-    for found in QUOTED.findall(text):
-        yield normalize("".join(found))
-    for word in ASCII_WORD.findall(QUOTED.sub(" ", text)):
-        word = word.strip(EDGES).rstrip(".")
-        if IDENTIFIER.fullmatch(word) and len(word) > 1:
-            yield normalize(word)
+                yield from bigrams(token) or token

@@ -54,15 +54,15 @@ class Field:
     def __init__(self, text: str) -> None:
         self.text = text.lower() if text.isascii() else normalize(text)
 
-    def has(self, word: str) -> bool:
-        is_japanese, stems = _stems(word)
+    def has(self, term: str) -> bool:
+        is_japanese, stems = _stems(term)
         if is_japanese:
-            return word in self.text
-        for wanted in stems:
+            return term in self.text
+        for term_stem, starting_with_stem in stems:
             # A word starts with its stem, so only such words have to be compared.
-            if wanted not in self.text:
+            if term_stem not in self.text:
                 return False
-            if wanted not in map(stem, _starting_with(wanted).findall(self.text)):
+            if term_stem not in map(stem, starting_with_stem.findall(self.text)):
                 return False
         return True
 
@@ -70,23 +70,23 @@ class Field:
         """Return 1 for each word that the text has, and less if it has another name of it."""
         return [
             1.0
-            if self.has(words[0])
+            if self.has(group[0])
             else weights.translated
-            if any(map(self.has, words[1:]))
+            if any(map(self.has, group[1:]))
             else 0.0
-            for words in query.groups
+            for group in query.groups
         ]
 
 
 @lru_cache(1_000)
-def _stems(word: str) -> tuple[bool, tuple[str, ...]]:
-    """Return whether the word is Japanese, which has no stems, and its stems."""
-    return CJK_RUN.match(word) is not None, tuple(map(stem, LATIN.findall(word)))
+def _stems(term: str) -> tuple[bool, tuple[tuple[str, re.Pattern[str]], ...]]:
+    """Return whether a term is Japanese, which has no stems, and its stems.
 
-
-@lru_cache(1_000)
-def _starting_with(prefix: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![^\W_]){re.escape(prefix)}[^\W_]*")
+    Each is with a pattern of the words that start with it.
+    """
+    stems = map(stem, LATIN.findall(term))
+    patterns = ((s, re.compile(rf"(?<![^\W_]){re.escape(s)}[^\W_]*")) for s in stems)
+    return CJK_RUN.match(term) is not None, tuple(patterns)
 
 
 def rank(
@@ -121,27 +121,27 @@ def rank(
             rarity,
             strict=True,
         )
-        words = 0.0
+        share_of_words = 0.0
         for in_body, in_heading, in_title, rarity_of_word in shares:
             share = (
                 weights.body * in_body + weights.heading * in_heading + weights.title * in_title
             )
-            words += min(share, 1.0) * rarity_of_word / total_rarity
+            share_of_words += min(share, 1.0) * rarity_of_word / total_rarity
         exact = 0.0
         if query.exact:
             texts = (body.text, heading.text, title.text)
-            exact = sum(any(wanted in text for text in texts) for wanted in query.exact)
+            exact = sum(any(string in text for text in texts) for string in query.exact)
             exact /= len(query.exact)
         similarity = (meaning or {}).get(chunk.pk, 0.0)
         score = (
             weights.meaning * similarity
-            + weights.words * words
+            + weights.words * share_of_words
             + weights.exact * exact
             + weights.bm25 * (hits.scores.get(chunk.pk, 0.0) / best_bm25)
             + weights.language * (document.language == query.language)
         )
-        evidence = {"meaning": similarity, "words": words, "exact": exact, "score": score}
-        scored.append((chunk, evidence))
+        evidence = {"meaning": similarity, "words": share_of_words, "exact": exact}
+        scored.append((chunk, evidence | {"score": score}))
         scores_by_document.setdefault(document.pk, []).append(score)
     # Prefer documents with several good passages: the next two of the best one add to it.
     bonuses = {

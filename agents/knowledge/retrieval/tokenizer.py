@@ -5,7 +5,6 @@ Japanese has no visible word boundaries, so overlapping pairs are used.
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from agents.engine.text import CJK, HANGUL, HIRAGANA, KANJI, KATAKANA, STOP_WORDS, bigrams
 from agents.models import Document
@@ -26,9 +25,15 @@ def query_terms(query: str) -> list[str]:
 
     Hiragana is mostly grammar, and only used if there is nothing else.
     """
-    words = [word for word in dict.fromkeys(_tokenize(query)) if word not in STOP_WORDS]
-    significant = [word for word in words if not HIRAGANA_RUN.match(word)]
-    return (significant or words)[:MAX_TERMS]
+    tokens: list[str] = []
+    for run in WORD.findall(normalize(query)):
+        if CJK_RUN.match(run) and not HIRAGANA_RUN.match(run):
+            tokens += bigrams(run) or run
+        else:
+            tokens.append(run)
+    terms = [term for term in dict.fromkeys(tokens) if term not in STOP_WORDS]
+    significant = [term for term in terms if not HIRAGANA_RUN.match(term)]
+    return (significant or terms)[:MAX_TERMS]
 
 
 def index_terms(text: str) -> str:
@@ -53,23 +58,15 @@ def is_japanese(text: str) -> bool:
 
 
 def detect_language(text: str) -> str:
-    words = re.findall(r"[a-z]+", text.lower())
-    if len(KANA.findall(text)) * 5 > len(text) - sum(map(len, words)):
+    latin_words = re.findall(r"[a-z]+", text.lower())
+    if len(KANA.findall(text)) * 5 > len(text) - sum(map(len, latin_words)):
         return Document.Language.JAPANESE
-    if sum(word in STOP_WORDS for word in words) * 6 > len(words):
+    if sum(latin_word in STOP_WORDS for latin_word in latin_words) * 6 > len(latin_words):
         return Document.Language.ENGLISH
     return ""
 
 
 def normalize(text: str) -> str:
     """Normalize width, case and accents of Latin letters."""
-    apart = unicodedata.normalize("NFKD", text).casefold()
-    return unicodedata.normalize("NFKC", ACCENTS.sub("", apart))
-
-
-def _tokenize(text: str) -> Iterator[str]:
-    for word in WORD.findall(normalize(text)):
-        if CJK_RUN.match(word) and not HIRAGANA_RUN.match(word):
-            yield from bigrams(word) or word
-        else:
-            yield word
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFKC", ACCENTS.sub("", decomposed))

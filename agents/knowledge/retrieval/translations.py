@@ -26,43 +26,40 @@ def _tables() -> tuple[dict[str, list[str]], dict[str, list[str]], int]:
     to_english: dict[str, list[str]] = defaultdict(list)
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         english, _, japanese = line.partition("\t")
-        for word in map(normalize, japanese.split()):
-            for one in english.split(","):
-                to_japanese[stem(one)].append(word)
-                to_english[word].append(one)
+        for japanese_word in map(normalize, japanese.split()):
+            for english_word in english.split(","):
+                to_japanese[stem(english_word)].append(japanese_word)
+                to_english[japanese_word].append(english_word)
     longest = max(map(len, to_english), default=0)
     return dict(to_japanese), dict(to_english), longest
 
 
-def translate(word: str) -> list[str]:
+def translate(term: str) -> list[str]:
     """Return what a word is called in the other language, and other spellings of it."""
     to_japanese, to_english, _ = _tables()
-    if word in to_english:
-        english = to_english[word]
-        spellings = [other for one in english for other in to_japanese[stem(one)]]
-        return [one for one in dict.fromkeys([*english, *spellings]) if one != word][
-            :MAX_ALTERNATIVES
-        ]
-    return list(dict.fromkeys(to_japanese.get(stem(word), ())))[:MAX_ALTERNATIVES]
+    if term not in to_english:
+        return list(dict.fromkeys(to_japanese.get(stem(term), ())))[:MAX_ALTERNATIVES]
+    english = to_english[term]
+    spellings = [spelling for name in english for spelling in to_japanese[stem(name)]]
+    alternatives = dict.fromkeys([*english, *spellings])
+    alternatives.pop(term, None)
+    return list(alternatives)[:MAX_ALTERNATIVES]
 
 
 def split_words(run: str) -> Iterator[tuple[str, bool]]:
     """Split Japanese without spaces by the longest known words; say which ones are known."""
-    for script in SCRIPTS.findall(run):
-        yield from _longest_matches(script)
-
-
-def _longest_matches(text: str) -> Iterator[tuple[str, bool]]:
-    _, known, longest = _tables()
-    at = unknown = 0
-    while at < len(text):
-        size = next((n for n in range(longest, 1, -1) if text[at : at + n] in known), 0)
-        if size:
-            if at > unknown:
-                yield text[unknown:at], False
-            yield text[at : at + size], True
-            at = unknown = at + size
-        else:
-            at += 1
-    if at > unknown:
-        yield text[unknown:at], False
+    _, to_english, longest = _tables()
+    for text in SCRIPTS.findall(run):
+        start = unknown_start = 0
+        while start < len(text):
+            for end in range(start + longest, start + 1, -1):
+                if text[start:end] in to_english:
+                    if start > unknown_start:
+                        yield text[unknown_start:start], False
+                    yield text[start:end], True
+                    start = unknown_start = end
+                    break
+            else:
+                start += 1
+        if start > unknown_start:
+            yield text[unknown_start:start], False

@@ -102,9 +102,21 @@ MAX_COMPARED = 4_000
 
 
 def upsert(chunks: Sequence[Chunk]) -> None:
-    stems = _stems(word for chunk in chunks for word, _ in _word_positions(chunk))
+    stems = _stems(lexeme for chunk in chunks for lexeme, _ in _word_positions(chunk))
+    rows: list[tuple[int, int, str, str]] = []
+    for chunk in chunks:
+        positions: LexemePositions = defaultdict(list)
+        for lexeme, position in _word_positions(chunk):
+            positions[stems[lexeme]].append(position)
+        significant = {
+            stem: stem_positions
+            for stem, stem_positions in positions.items()
+            if len(stem_positions) > 1 or stem_positions[0][-1] != "D"
+        }
+        length = sum(map(len, positions.values()))
+        rows.append((chunk.pk, length, _to_tsvector(positions), _to_tsvector(significant)))
     with connection.cursor() as cursor:
-        cursor.executemany(UPSERT_SQL, [_index_row(chunk, stems) for chunk in chunks])
+        cursor.executemany(UPSERT_SQL, rows)
 
 
 def delete(chunks: Sequence[int]) -> None:
@@ -113,19 +125,39 @@ def delete(chunks: Sequence[int]) -> None:
 
 
 def search(groups: Groups, limit: int, collections: Collection[int]) -> WordHits:
-    queries = _to_tsqueries(groups)
-    counts, total, usual_length = _counts(queries)
-    asked = [
-        (at, log((total + 1) / (counts[at] + 0.5)), query)
-        for at in rarest(counts, total)
-        for query in queries[at]
+    phrases = [[(term, WORD.findall(to_phrase(term))) for term in group] for group in groups]
+    stems = _stems(lexeme for group in phrases for _, lexemes in group for lexeme in lexemes)
+    # The alternatives of each group; several can have the same stem.
+    queries: list[list[str]] = []
+    for group in phrases:
+        alternatives: dict[str, None] = {}
+        for term, lexemes in group:
+            if lexemes:
+                # Lexemes are letters and digits, so none can end its quotes.
+                query = FOLLOWED_BY.join(f"'{stems[lexeme]}'" for lexeme in lexemes)
+                alternatives[f"{query}:*" if is_single_cjk(term) else query] = None
+        queries.append([*alternatives])
+    with connection.cursor() as cursor:
+        cursor.execute(TOTALS_SQL)
+        total, usual_length = cursor.fetchone()
+    counts = _count_passages(queries)
+    rows = [
+        (group, log((total + 1) / (counts[group] + 0.5)), query)
+        for group in rarest(counts, total)
+        for query in queries[group]
     ]
-    if not asked:
+    if not rows:
         return WordHits(counts=counts, total=total)
-    every = " & ".join(map(_any_of, queries)) if all(queries) and len(queries) > 1 else None
-    at, rarity, terms = (list(column) for column in zip(*asked, strict=True))
-    values: dict[str, Any] = {"at": at, "rarity": rarity, "terms": terms, "every": every}
-    values |= {"collections": [*collections], "length": usual_length, "limit": limit}
+    numbers, rarities, terms = (list(column) for column in zip(*rows, strict=True))
+    values: dict[str, Any] = {
+        "at": numbers,
+        "rarity": rarities,
+        "terms": terms,
+        "every": " & ".join(map(_any_of, queries)) if all(queries) and queries[1:] else None,
+        "collections": [*collections],
+        "length": usual_length or 1.0,
+        "limit": limit,
+    }
     with connection.cursor() as cursor:
         cursor.execute(NARROW_SQL, [values["collections"]])
         values["is_narrow"] = cursor.fetchone()[0]
@@ -133,61 +165,40 @@ def search(groups: Groups, limit: int, collections: Collection[int]) -> WordHits
         return WordHits(scores=dict(cursor.fetchall()), counts=counts, total=total)
 
 
-def _to_tsqueries(groups: Groups) -> list[list[str]]:
-    """Return the alternatives of each group as tsqueries."""
-    phrases = [[(term, WORD.findall(to_phrase(term))) for term in group] for group in groups]
-    stems = _stems(word for group in phrases for _, words in group for word in words)
-    found = [
-        [_to_tsquery([stems[word] for word in words], term) for term, words in group if words]
-        for group in phrases
-    ]
-    return [list(dict.fromkeys(group)) for group in found]  # several can have the same stem
-
-
 def _any_of(queries: Sequence[str]) -> str:
     return f"({' | '.join(f'({query})' for query in queries)})"
 
 
-def _counts(queries: Sequence[Sequence[str]]) -> tuple[list[int], int, float]:
-    """Return how many passages match each group, how many there are, and their length."""
-    asked = {at: _any_of(group) for at, group in enumerate(queries) if group}
-    with connection.cursor() as cursor:
-        cursor.execute(TOTALS_SQL)
-        total, usual_length = cursor.fetchone()
-    found = _count_roughly(asked)
-    if unsure := {at: asked[at] for at, estimate in found.items() if estimate is None}:
-        found |= {at: passages for at, passages, *_ in _count(unsure)}
-    return [found.get(at) or 0 for at in range(len(queries))], total, usual_length or 1.0
-
-
-def _count_roughly(asked: dict[int, str]) -> dict[int, int | None]:
-    """Return how many passages match each; None for phrases that can be counted exactly.
+def _count_passages(queries: Sequence[Sequence[str]]) -> list[int]:
+    """Return how many passages match each group.
 
     Whether words are in a phrase's order is read from each passage's vector, which is slow. So
-    of common words, only a sample is compared.
+    of common words, only a sample is compared, and rare phrases are counted exactly afterwards.
     """
-    phrases = {at: query for at, query in asked.items() if FOLLOWED_BY in query}
-    words = {at: query.replace(FOLLOWED_BY, " & ") for at, query in asked.items()}
-    found: dict[int, int | None] = {}
-    for at, passages, sampled, matching in _count(words, phrases):
-        if at not in phrases or not passages:
-            found[at] = passages
+    exact = {number: _any_of(group) for number, group in enumerate(queries) if group}
+    phrases = {number: query for number, query in exact.items() if FOLLOWED_BY in query}
+    unordered = {number: query.replace(FOLLOWED_BY, " & ") for number, query in exact.items()}
+    counts = [0] * len(queries)
+    uncertain: dict[int, str] = {}
+    for number, passages, sampled, matching in _count(unordered, phrases):
+        if number not in phrases or not passages:
+            counts[number] = passages
         elif passages <= MAX_COMPARED or not sampled:
-            found[at] = None
+            uncertain[number] = exact[number]
         else:
             # Half a passage, because a rare phrase may be just outside the sample.
-            found[at] = round(passages * max(matching, 0.5) / sampled)
-    return found
+            counts[number] = round(passages * max(matching, 0.5) / sampled)
+    if uncertain:
+        for number, passages, *_ in _count(uncertain, {}):
+            counts[number] = passages
+    return counts
 
 
-def _count(asked: dict[int, str], phrases: Mapping[int, str] | None = None) -> list[Count]:
-    columns: list[Any] = [
-        [*asked],
-        [*asked.values()],
-        [(phrases or {}).get(at) for at in asked],
-    ]
+def _count(queries: Mapping[int, str], phrases: Mapping[int, str]) -> list[Count]:
     with connection.cursor() as cursor:
-        cursor.execute(COUNT_SQL, columns)
+        cursor.execute(
+            COUNT_SQL, [[*queries], [*queries.values()], [phrases.get(n) for n in queries]]
+        )
         return cursor.fetchall()
 
 
@@ -197,38 +208,18 @@ def _word_positions(chunk: Chunk) -> Iterator[tuple[str, str]]:
     positions = count(1)
     for weight, text in fields.items():
         next(positions)
-        for word in WORD.findall(index_terms(text)):
-            yield word, f"{next(positions)}{weight}"
+        for lexeme in WORD.findall(index_terms(text)):
+            yield lexeme, f"{next(positions)}{weight}"
 
 
-def _stems(words: Iterable[str]) -> dict[str, str]:
+def _stems(lexemes: Iterable[str]) -> dict[str, str]:
     """Return the stems of words; stop words stay as they are."""
     with connection.cursor() as cursor:
-        cursor.execute(STEM_SQL, [list(set(words))])
+        cursor.execute(STEM_SQL, [list(set(lexemes))])
         return dict(cursor.fetchall())
-
-
-def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[int, int, str, str]:
-    positions: LexemePositions = defaultdict(list)
-    for word, position in _word_positions(chunk):
-        positions[stems[word]].append(position)
-    significant = {
-        word: word_positions
-        for word, word_positions in positions.items()
-        if len(word_positions) > 1 or word_positions[0][-1] != "D"
-    }
-    length = sum(map(len, positions.values()))
-    return chunk.pk, length, _to_tsvector(positions), _to_tsvector(significant)
 
 
 def _to_tsvector(positions: LexemePositions) -> str:
     return " ".join(
-        f"'{word}':{','.join(word_positions)}" for word, word_positions in positions.items()
-    )
-
-
-def _to_tsquery(stems: list[str], term: str) -> str:
-    """Return a tsquery; words are letters and digits, so none can end its quotes."""
-    return FOLLOWED_BY.join(f"'{stem}'" for stem in stems) + (
-        ":*" if is_single_cjk(term) else ""
+        f"'{stem}':{','.join(stem_positions)}" for stem, stem_positions in positions.items()
     )

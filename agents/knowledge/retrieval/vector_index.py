@@ -7,13 +7,14 @@ replaces it. Filling can stop at any time: it continues with the passages that h
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
 from itertools import chain
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from agents.db import claims
+from agents.db.periodic import periodic, stopping
 from agents.models import Chunk, ChunkVector, EmbeddingIndex
 
 from .. import embeddings
@@ -24,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 FILL_BATCH = 24  # passages per transaction
 REMOTE_BATCH = 120  # passages per call of a provider's client
-LEASE = timedelta(seconds=90)
 
 Progress = Callable[[int, int], None]
 ChunkTexts = tuple[str, str, str]  # title, heading, text
@@ -51,9 +51,9 @@ def ensure() -> EmbeddingIndex | None:
     model = embeddings.configured_model()
     if model == embeddings.OFF:
         return None
-    known = EmbeddingIndex.objects.filter(model=model, version=VERSION).order_by("pk").last()
-    if known:
-        return known
+    indexes = EmbeddingIndex.objects.filter(model=model, version=VERSION)
+    if newest := indexes.order_by("pk").last():
+        return newest
     dimension = embeddings.dimension(model)
     with transaction.atomic():
         is_first = not EmbeddingIndex.objects.exists()
@@ -72,18 +72,18 @@ def embed_texts(
     """Return the vectors of passages and their windows; raises EmbeddingUnavailable."""
     import numpy as np
 
-    found: Blobs = []
+    blobs: Blobs = []
     # A provider takes as long for many texts as for a few; its client keeps to its limits.
     step = FILL_BATCH if index.model in {embeddings.LOCAL, embeddings.DEMO} else REMOTE_BATCH
-    for at in range(0, len(passages), step):
-        texts = [texts_to_embed(*one) for one in passages[at : at + step]]
+    for start in range(0, len(passages), step):
+        texts = [texts_to_embed(*passage) for passage in passages[start : start + step]]
         rows = embeddings.embed(list(chain(*texts)), model=index.model)
         check_dimension(index, rows.shape[1])
         vectors = iter(rows.astype(np.float16))
-        found += [[next(vectors).tobytes() for _ in own] for own in texts]
+        blobs += [[next(vectors).tobytes() for _ in own] for own in texts]
         if progress:
-            progress(len(found), len(passages))
-    return found
+            progress(len(blobs), len(passages))
+    return blobs
 
 
 def check_dimension(index: EmbeddingIndex, dimension: int) -> None:
@@ -138,7 +138,7 @@ def keep_up(is_over: Callable[[], bool] = lambda: False) -> bool:
     Only one process does this at a time. It stops early if `is_over` says so.
     """
     index = ensure()
-    if index is None or not _take_lease(index):
+    if index is None or not claims.take(index):
         return index is None
     try:
         pgvector.prepare()
@@ -146,17 +146,36 @@ def keep_up(is_over: Callable[[], bool] = lambda: False) -> bool:
             pgvector.fill(current, is_over)
         _fill(index, is_over)
     except embeddings.EmbeddingUnavailable as error:
-        _update(index, problem=str(error)[:500])
+        _update(index, problem=str(error))
         logger.warning("Can't embed documents: %s", error)
         return False
+    except claims.ClaimLost:
+        return False
     finally:
-        _update(index, lease_until=None)
+        claims.release(index)
     if is_over():
         return False
     if index.status != EmbeddingIndex.Status.ACTIVE:
         activate(index)
-    _delete_unused(index)
+    # Others are deleted in small steps that let others write in between.
+    for unused in EmbeddingIndex.objects.exclude(pk=index.pk):
+        vectors = ChunkVector.objects.filter(index=unused).order_by("pk")
+        while ids := list(vectors.values_list("pk", flat=True)[:2_000]):
+            ChunkVector.objects.filter(pk__in=ids).delete()
+            time.sleep(0.01)
+        unused.delete()
     return True
+
+
+@periodic("embedding index", every=20, delay=3)
+def keep_index_current() -> None:
+    """Embed passages that have no vector yet, and rebuild the index for a new model."""
+    try:
+        keep_up(stopping.is_set)
+    except RuntimeError as error:
+        # While the process exits, no thread can start the model.
+        if "shutdown" not in str(error):
+            raise
 
 
 def activate(index: EmbeddingIndex) -> None:
@@ -171,55 +190,28 @@ def activate(index: EmbeddingIndex) -> None:
 
 
 def _fill(index: EmbeddingIndex, is_over: Callable[[], bool]) -> None:
+    """Embed the passages that have no vector, a few per transaction."""
     waiting = missing(index).count()
     if not waiting:
         return
     total = Chunk.objects.count()
     _update(index, total=total, done=total - waiting)
     last = 0
-    while not is_over() and (chunks := _next_missing(index, last)):
-        last = chunks[-1].pk
-        texts = [(chunk.document.title, chunk.heading, chunk.text) for chunk in chunks]
-        blobs = embed_texts(index, texts)
+    chunks = missing(index).select_related("document").order_by("pk")
+    while not is_over() and (batch := list(chunks.filter(pk__gt=last)[:FILL_BATCH])):
+        last = batch[-1].pk
+        texts = [(chunk.document.title, chunk.heading, chunk.text) for chunk in batch]
+        blobs = dict(zip((chunk.pk for chunk in batch), embed_texts(index, texts), strict=True))
         with transaction.atomic():
-            present = _still_there(chunks)
-            kept = [
-                (c.pk, own) for c, own in zip(chunks, blobs, strict=True) if c.pk in present
-            ]
-            save(index, [pk for pk, _ in kept], [own for _, own in kept])
-        done = min(index.done + len(chunks), index.total)
-        _update(index, done=done, lease_until=timezone.now() + LEASE, problem="")
-
-
-def _next_missing(index: EmbeddingIndex, after: int) -> list[Chunk]:
-    rows = missing(index).filter(pk__gt=after).select_related("document").order_by("pk")
-    return list(rows[:FILL_BATCH])
-
-
-def _still_there(chunks: Sequence[Chunk]) -> set[int]:
-    """Lock the passages that weren't replaced meanwhile."""
-    rows = Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks])
-    if connection.features.has_select_for_update:
-        rows = rows.select_for_update(of=("self",))
-    return set(rows.values_list("pk", flat=True))
-
-
-def _take_lease(index: EmbeddingIndex) -> bool:
-    now = timezone.now()
-    free = EmbeddingIndex.objects.filter(pk=index.pk).filter(
-        Q(lease_until=None) | Q(lease_until__lt=now)
-    )
-    return bool(free.update(lease_until=now + LEASE))
-
-
-def _delete_unused(index: EmbeddingIndex) -> None:
-    """Delete other indexes, in small steps that let others write in between."""
-    for other in EmbeddingIndex.objects.exclude(pk=index.pk):
-        vectors = ChunkVector.objects.filter(index=other).order_by("pk")
-        while ids := list(vectors.values_list("pk", flat=True)[:2_000]):
-            ChunkVector.objects.filter(pk__in=ids).delete()
-            time.sleep(0.01)
-        other.delete()
+            # Lock the passages that weren't replaced meanwhile.
+            rows = Chunk.objects.filter(pk__in=blobs)
+            if connection.features.has_select_for_update:
+                rows = rows.select_for_update(of=("self",))
+            present = set(rows.values_list("pk", flat=True))
+            blobs = {pk: own for pk, own in blobs.items() if pk in present}
+            save(index, blobs, list(blobs.values()))
+        done = min(index.done + len(batch), index.total)
+        claims.renew(index, done=done, problem="")
 
 
 def _update(index: EmbeddingIndex, **fields: object) -> None:

@@ -20,8 +20,8 @@ SENTENCE = re.compile(
 
 def texts_to_embed(title: str, heading: str, text: str) -> list[str]:
     """Return the whole passage and its windows, each below the title and headings."""
-    prefix = " › ".join(part for part in (title, heading) if part)[:MAX_PREFIX]
-    return [f"{prefix}\n{one}" for one in (text, *split_windows(text))]
+    prefix = " › ".join(filter(None, (title, heading)))[:MAX_PREFIX]
+    return [f"{prefix}\n{window}" for window in (text, *split_windows(text))]
 
 
 def split_windows(text: str) -> list[str]:
@@ -35,4 +35,4 @@ def split_windows(text: str) -> list[str]:
             windows.append(window.strip())
             window = ""
         window += sentence
-    return [one for one in (*windows, window.strip()) if one][:MAX_WINDOWS]
+    return list(filter(None, (*windows, window.strip())))[:MAX_WINDOWS]

@@ -15,11 +15,14 @@ THAT = "that"
 MAX_NUMBERS = 80
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_WORDS, _SCALES = _TABLE["words"], _TABLE["scales"]
+_WORDS = _TABLE["words"]
+_SCALES = _TABLE["scales"]
 _WORD = "|".join(sorted(filter(str.isascii, [*_WORDS, *_SCALES]), key=len, reverse=True))
 _NUMBER = re.compile(_TABLE["number"].replace("WORD", _WORD))
 _OPERATOR = f" *(?:{'|'.join(_TABLE['operators'].values())}) *"
-_N, _P, _ANY = "[\ue000-\uefff]", "[\uf000-\uf7ff]", "[\ue000-\uf7ff]"
+_N = "[\ue000-\uefff]"
+_P = "[\uf000-\uf7ff]"
+_ANY = "[\ue000-\uf7ff]"
 _CLASSES = {
     "#N": f"({_N})",
     "#P": f"({_P})",
@@ -32,7 +35,7 @@ class Sum(NamedTuple):
     """An expression and the text around it; an open one needs another tool to find `that`."""
 
     expression: str
-    rest: str
+    context: str
     is_open: bool
 
 
@@ -43,18 +46,19 @@ def find(text: str) -> Sum | None:
     sign = reading.rewrite("rules") or reading.rewrite("open_rules")
     if sign is None:
         return None
-    before, _, after = reading.text.partition(sign)
     expression = reading.terms[sign]
     if re.search(r"\bremainder\b|余り|あまり|剰余", text):
         expression = expression.replace(" / ", " % ")
-    rest = re.sub(_ANY, lambda found: reading.sources[found[0]], f"{before} {after}")
-    return Sum(expression, rest.strip(), THAT in expression)
+    context = re.sub(
+        _ANY, lambda match: reading.sources[match[0]], reading.text.replace(sign, " ", 1)
+    )
+    return Sum(expression, context.strip(), THAT in expression)
 
 
 @cache
 def _compile_rules(rules: str) -> list[tuple[re.Pattern[str], str]]:
     return [
-        (re.compile(re.sub("#[NPLC]", lambda found: _CLASSES[found[0]], pattern)), template)
+        (re.compile(re.sub("#[NPLC]", lambda match: _CLASSES[match[0]], pattern)), template)
         for pattern, template in _TABLE[rules]
     ]
 
@@ -67,24 +71,22 @@ class _Reading:
         self.sources: dict[str, str] = {}
         self.text = _NUMBER.sub(self._number, text)
         minus = re.compile(rf"((?:^|[^\s){_ANY[1:]})\s*)-\s?({_N})")
-        while found := minus.search(self.text):
-            sign = self._add(f"-{self.terms[found[2]]}", f"-{found[2]}")
+        while match := minus.search(self.text):
+            sign = self._add(f"-{self.terms[match[2]]}", f"-{match[2]}")
             self.text = minus.sub(f"\\1{sign}", self.text, count=1)
 
     def rewrite(self, rules: str) -> str | None:
         """Apply the rules until none fits; return the character of the last calculation."""
         last = None
         for _ in range(MAX_NUMBERS):
-            tried = (
-                (rule.search(self.text), template) for rule, template in _compile_rules(rules)
-            )
-            found, template = next(((m, t) for m, t in tried if m), (None, ""))
-            if found is None:
+            for rule, template in _compile_rules(rules):
+                if match := rule.search(self.text):
+                    groups = [group for group in match.groups() if group]
+                    last = self._add(self._fill_template(template, groups), match[0])
+                    self.text = f"{self.text[: match.start()]}{last}{self.text[match.end() :]}"
+                    break
+            else:
                 break
-            last = self._add(
-                self._fill_template(template, [g for g in found.groups() if g]), found[0]
-            )
-            self.text = f"{self.text[: found.start()]}{last}{self.text[found.end() :]}"
         return last
 
     def _fill_template(self, template: str, groups: list[str]) -> str:
@@ -94,7 +96,7 @@ class _Reading:
         for sign, words in _TABLE["operators"].items():
             # Only between numbers, or the two stars of a power would match separately.
             chain = re.sub(f"(?<={_N}) *(?:{words}) *(?={_N})", f" {sign} ", chain)
-        chain = re.sub(_ANY, lambda found: self._operand(found[0]), chain)
+        chain = re.sub(_ANY, lambda match: self._operand(match[0]), chain)
         operands = [self._operand(group) for group in groups] if len(signs) == 1 else [chain]
         lists = {"total": " + ".join(terms), "product": " * ".join(terms), "count": len(terms)}
         return template.format(*operands, **lists)
@@ -106,32 +108,37 @@ class _Reading:
     def _add(self, term: str, source: str, is_percent: bool = False) -> str:
         sign = chr((0xF000 if is_percent else 0xE000) + len(self.terms))
         self.terms[sign] = term
-        self.sources[sign] = re.sub(_ANY, lambda found: self.sources[found[0]], source)
+        self.sources[sign] = re.sub(_ANY, lambda match: self.sources[match[0]], source)
         return sign
 
-    def _number(self, found: re.Match[str]) -> str:
-        if found["skip"] or len(self.terms) > MAX_NUMBERS:
+    def _number(self, match: re.Match[str]) -> str:
+        if match["skip"] or len(self.terms) > MAX_NUMBERS:
             return " "
-        figures = _figures(found["number"])
-        if found["percent"] and "割" in found["percent"]:
-            figures = f"{figures} * 10"
-        return self._add(figures, found[0], bool(found["percent"]))
+        digits = _digits(match["number"])
+        if match["percent"] and "割" in match["percent"]:
+            digits = f"{digits} * 10"
+        return self._add(digits, match[0], bool(match["percent"]))
 
 
-def _figures(text: str) -> str:
+def _digits(text: str) -> str:
     """Return the digits of a number: `1,234`, `3万`, `twenty-five`, `三百`."""
     plain = text.replace(",", "")
     if plain.endswith("万") and plain[0].isdigit():
         return f"{float(plain[:-1]) * 10_000:.12g}"
     if plain[0].isdigit() or plain[0] == ".":
         return f"{Decimal(plain):f}" if "e" in plain else re.sub(r"^0+(?=\d)", "", plain)
-    total, section, digits = 0, 0, 0
-    for word in re.findall(r"[a-z]+", plain) if plain[0].isascii() else plain:
-        scale = _SCALES.get(word, 0)
-        if scale >= 10_000 or word == "thousand":
-            total, section, digits = total + (section + digits or 1) * scale, 0, 0
+    total = 0
+    section = 0  # below the next scale: the hundreds before "thousand"
+    digits = 0
+    for numeral in re.findall(r"[a-z]+", plain) if plain[0].isascii() else plain:
+        scale = _SCALES.get(numeral, 0)
+        if scale >= 10_000 or numeral == "thousand":
+            total += (section + digits or 1) * scale
+            section = 0
+            digits = 0
         elif scale:
-            section, digits = section + (digits or 1) * scale, 0
+            section += (digits or 1) * scale
+            digits = 0
         else:
-            digits = digits * (1 if word.isascii() else 10) + _WORDS.get(word, 0)
+            digits = digits * (1 if numeral.isascii() else 10) + _WORDS.get(numeral, 0)
     return str(total + section + digits)

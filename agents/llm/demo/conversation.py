@@ -114,12 +114,14 @@ class Situation(NamedTuple):
     is_planner: bool = False
     works: Callable[[str], bool] = lambda name: True
 
-    def tool(self, word: str, argument: str) -> Offer | None:
+    def tool(self, keyword: str, argument: str) -> Offer | None:
         """Return the tool with this name, this word in its name, or this argument."""
-        own = [tool for tool in self.tools if not tool.agent]
-        similar = [tool for tool in own if word in re.split(r"[^a-z0-9]+", tool.name.lower())]
-        fitting = [tool for tool in own if tool.argument == argument]
-        exact = [tool for tool in similar if tool.name == word]
+        tools = [tool for tool in self.tools if not tool.agent]
+        similar = [
+            tool for tool in tools if keyword in re.split(r"[^a-z0-9]+", tool.name.lower())
+        ]
+        fitting = [tool for tool in tools if tool.argument == argument]
+        exact = [tool for tool in similar if tool.name == keyword]
         return next(iter([*exact, *similar, *fitting]), None)
 
     @property
@@ -156,23 +158,23 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
     )
     is_react = not tools and "Action Input:" in system
     functions = [tool["function"] for tool in tools or ()]
-    fields = [
-        (f["name"], f.get("description") or "", f.get("parameters") or {}) for f in functions
+    offered = [
+        Offer(f["name"], f.get("description") or "", f.get("parameters") or {})
+        for f in functions
     ]
-    offered = [Offer(*each) for each in fields]
     exchanges = _exchanges(messages)
-    *previous, now = _current(exchanges)
-    first = previous[0] if previous else now
-    before = takewhile(lambda exchange: exchange is not first, exchanges)
-    earlier = [exchange.question for exchange in before if not exchange.question.is_continue]
-    found = [finding for exchange in previous for finding in _findings(exchange.messages)]
-    done = [finding for finding in found if finding.text not in {INTERRUPTED, NOT_STARTED}]
+    *previous, current = _continued(exchanges)
+    first = previous[0] if previous else current
+    older = takewhile(lambda exchange: exchange is not first, exchanges)
+    earlier = [exchange.question for exchange in older if not exchange.question.is_continue]
+    findings = [finding for exchange in previous for finding in _findings(exchange.messages)]
+    done = [finding for finding in findings if finding.text not in {INTERRUPTED, NOT_STARTED}]
     return Situation(
         question=first.question,
         earlier=earlier[-1] if earlier else None,
         tools=tuple(listed_tools(system) if is_react else offered),
-        findings=(*done, *_findings(now.messages)),
-        answer=now.answer,
+        findings=(*done, *_findings(current.messages)),
+        answer=current.answer,
         dialect="native" if tools else "react" if is_react else "direct",
     )
 
@@ -186,7 +188,8 @@ def message_text(message: Message) -> str:
 
 def listed_tools(prompt: str, label: str = "Input") -> Iterator[Offer]:
     """Parse the tools listed in a prompt: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
-    name, description = "", ""
+    name = ""
+    description = ""
     for line in prompt.splitlines():
         if line.startswith("- ") and ":" in line:
             name, _, description = line[2:].partition(":")
@@ -207,23 +210,25 @@ _CHANGED = pattern(ApprovalDecision(is_approved=True, arguments="{arguments}").a
 
 
 def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
-    users = [at for at, message in enumerate(messages) if message["role"] == "user"]
-    users = [at for at in users if not message_text(messages[at]).startswith(_OBSERVATION)]
-    parts = [(messages[a], messages[a + 1 : b]) for a, b in pairwise([*users, len(messages)])]
-    # A handed-off task may quote the conversation before its question.
-    questions = [(_question_text(first), rest) for first, rest in parts]
-    exchanges = [_Exchange(Question(text[:MAX_QUESTION]), rest) for text, rest in questions]
+    starts = [
+        index
+        for index, message in enumerate(messages)
+        if message["role"] == "user" and not message_text(message).startswith(_OBSERVATION)
+    ]
+    exchanges = []
+    for start, end in pairwise([*starts, len(messages)]):
+        # Without attached files and what was recalled. A handed-off task may quote the
+        # conversation before its question.
+        text = _QUOTED.sub("", _FILES.sub("", message_text(messages[start])))
+        exchanges.append(_Exchange(Question(text[:MAX_QUESTION]), messages[start + 1 : end]))
     return exchanges or [_Exchange(Question(""), messages)]
 
 
-def _question_text(message: Message) -> str:
-    """Return what the user asked, without attached files and what was recalled."""
-    return _QUOTED.sub("", _FILES.sub("", message_text(message)))
-
-
-def _current(exchanges: Sequence[_Exchange]) -> list[_Exchange]:
+def _continued(exchanges: Sequence[_Exchange]) -> list[_Exchange]:
     """Return the last exchange, after the unanswered ones that it continues."""
-    *past, now = exchanges
+    *past, last = exchanges
+    if not last.question.is_continue:
+        return [last]
     open_exchanges: list[_Exchange] = []
     for exchange in past:
         if exchange.question.is_continue:
@@ -232,7 +237,7 @@ def _current(exchanges: Sequence[_Exchange]) -> list[_Exchange]:
             )
         elif not exchange.answer:
             open_exchanges = [exchange]
-    return [*open_exchanges, now] if now.question.is_continue else [now]
+    return [*open_exchanges, last]
 
 
 def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
@@ -242,8 +247,9 @@ def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
         text = message_text(message)
         if message["role"] == "assistant":
             for call in message.get("tool_calls") or ():
-                name, arguments = call["function"]["name"], call["function"].get("arguments")
-                calls[call["id"]] = name, _first_text(arguments or "")
+                function = call["function"]
+                arguments = _first_text(function.get("arguments") or "")
+                calls[call["id"]] = (function["name"], arguments)
             action = _action(text) or action
         elif message["role"] == "tool":
             yield _finding(*calls.get(message.get("tool_call_id") or "", ("", "")), text)

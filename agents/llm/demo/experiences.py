@@ -12,7 +12,7 @@ from agents.engine.text import JAPANESE, fold
 
 from .conversation import Situation, message_text
 
-PART = re.compile(r"<experiences>(.*?)</experiences>", re.DOTALL)
+SECTION = re.compile(r"<experiences>(.*?)</experiences>", re.DOTALL)
 LINE = re.compile(r'^- Question: "(?P<question>.*?)" Correction: "(?P<text>.*)"$', re.MULTILINE)
 ENGLISH_MEANING = re.compile(
     r"(?:['“‘](?P<quoted>[^'”’]{2,40})['”’]|(?P<word>[\w-]+(?: [\w-]+){0,2}))\s+"
@@ -24,7 +24,7 @@ JAPANESE_MEANING = re.compile(
     r"「?(?P<word>[^「」、。\s]{2,20}?)」?(?:とは|は)、?「?(?P<meaning>[^「」、。\s]{1,20}?)」?"
     r"(?:のこと|の意味|を指|と同じ)"
 )
-WORDS = re.compile(rf"[a-z0-9][a-z0-9.'%-]*|[{JAPANESE}]")
+TERM = re.compile(rf"[a-z0-9][a-z0-9.'%-]*|[{JAPANESE}]")
 MIN_OVERLAP = 0.7
 
 
@@ -36,14 +36,17 @@ class Correction(NamedTuple):
 
     def translate(self, question: str) -> str:
         """Return the question with the word that the correction explains replaced."""
-        for found in (
+        for match in (
             *ENGLISH_MEANING.finditer(self.text),
             *JAPANESE_MEANING.finditer(self.text),
         ):
-            groups = found.groupdict()
-            for word in _endings(groups.get("quoted") or groups["word"]):
-                edge = r"\b" if word.isascii() else ""
-                pattern = re.compile(f"{edge}{re.escape(word)}{edge}", re.IGNORECASE)
+            groups = match.groupdict()
+            tokens = (groups.get("quoted") or groups["word"]).split(" ")
+            # “with us GMV”, then “us GMV”, then “GMV”.
+            for start in range(len(tokens)):
+                term = " ".join(tokens[start:])
+                edge = r"\b" if term.isascii() else ""
+                pattern = re.compile(f"{edge}{re.escape(term)}{edge}", re.IGNORECASE)
                 if pattern.search(question):
                     return groups["meaning"].strip().join(pattern.split(question))
         return question
@@ -61,10 +64,10 @@ def apply(situation: Situation, messages: Sequence[Any]) -> Situation:
 
 def known_answer(question: str, messages: Sequence[Any]) -> str:
     """Return the answer that almost the same question was corrected with, or an empty text."""
-    asked = _words(question)
+    terms = _terms(question)
     for correction in read(messages):
-        known = _words(correction.question)
-        is_same = len(asked & known) >= MIN_OVERLAP * max(1, len(asked | known))
+        corrected = _terms(correction.question)
+        is_same = len(terms & corrected) >= MIN_OVERLAP * max(1, len(terms | corrected))
         if is_same and correction.translate(question) == question:
             return correction.text
     return ""
@@ -73,16 +76,10 @@ def known_answer(question: str, messages: Sequence[Any]) -> str:
 def read(messages: Sequence[Any]) -> Iterator[Correction]:
     """Yield the corrections in a request, the most fitting first."""
     for message in messages:
-        for part in PART.findall(message_text(message)):
-            for found in LINE.finditer(part):
-                yield Correction(found["question"], found["text"])
+        for section in SECTION.findall(message_text(message)):
+            for match in LINE.finditer(section):
+                yield Correction(match["question"], match["text"])
 
 
-def _endings(words: str) -> Iterator[str]:
-    """Yield the words, then without the first one and so on: “with us GMV”, “us GMV”, “GMV”."""
-    parts = words.split(" ")
-    yield from (" ".join(parts[at:]) for at in range(len(parts)))
-
-
-def _words(text: str) -> set[str]:
-    return set(WORDS.findall(fold(text)))
+def _terms(text: str) -> set[str]:
+    return set(TERM.findall(fold(text)))

@@ -23,17 +23,19 @@ Schema = Mapping[str, Any]
 FormRequest = tuple[Schema, Sequence[Message]]
 
 
-def read(messages: Sequence[Message], given: Any) -> FormRequest | None:
+def read(messages: Sequence[Message], response_format: Any) -> FormRequest | None:
     """Return the answer's schema, and the conversation before it."""
-    for at in reversed(range(len(messages))):
-        before, found, rest = message_text(messages[at]).rpartition(_BEFORE_SCHEMA)
-        if found and messages[at]["role"] == "user":
-            last = [{**messages[at], "content": before.strip()}] if before.strip() else []
+    for index in reversed(range(len(messages))):
+        message = messages[index]
+        question, marker, text = message_text(message).rpartition(_BEFORE_SCHEMA)
+        if marker and message["role"] == "user":
+            question = question.strip()
+            last = [{**message, "content": question}] if question else []
             try:
-                return json.JSONDecoder().raw_decode(rest)[0], [*messages[:at], *last]
+                return json.JSONDecoder().raw_decode(text)[0], [*messages[:index], *last]
             except ValueError:  # A user wrote this text without a schema.
                 break
-    schema = (given.get("json_schema") or {}).get("schema") if given else None
+    schema = (response_format.get("json_schema") or {}).get("schema") if response_format else {}
     return (schema, messages) if schema else None
 
 
@@ -41,7 +43,8 @@ class Form:
     """Fills a JSON Schema from a question, its answer and tool results."""
 
     def __init__(self, schema: Schema, situation: Situation) -> None:
-        self.schema, self.question = schema, situation.question.text.strip()
+        self.schema = schema
+        self.question = situation.question.text.strip()
         blocks = re.split(r"\n{2,}", situation.answer)
         prose = [b for b in blocks if not b.startswith(("|", "```", "Sources:", "出典："))]
         self.prose = re.sub(r"\*\*|`| ?\[\d{1,3}\]", "", "\n\n".join(prose)).strip(" \n:：")
@@ -49,21 +52,24 @@ class Form:
         good = [finding for finding in situation.findings if not finding.is_error]
         sums = [(f.input, _value(f.text)) for f in good if results.figure(f.text)]
         tables = [rows for f in good if (rows := results.parse(f.text)) and not rows.is_empty]
-        tables += [Rows(("expression", "result"), [each]) for each in sums]
+        tables += [Rows(("expression", "result"), [row]) for row in sums]
         self.rows = [dict(zip(t.columns, row, strict=True)) for t in tables for row in t.rows]
 
     def value(self) -> Any:
         return self._fill(self.schema, "", MAX_DEPTH)
 
-    def _fill(self, part: Any, name: str, depth: int, is_required: bool = True) -> Any:
-        shapes = list(self._shapes(part, MAX_DEPTH))
+    def _fill(self, schema: Any, name: str, depth: int, is_required: bool = True) -> Any:
+        shapes = list(self._shapes(schema, MAX_DEPTH))
         for shape in shapes if depth else ():
             if shape.get("type") == "object" or "properties" in shape:
                 needed = shape.get("required", ())
                 inner = {**dict.fromkeys(needed, {}), **shape.get("properties", {})}
                 filled = {n: self._fill(p, n, depth - 1, n in needed) for n, p in inner.items()}
-                known = [n for n, value in filled.items() if value not in (None, [], {})]
-                return {n: filled[n] for n in inner if n in needed or n in known}
+                return {
+                    n: value
+                    for n, value in filled.items()
+                    if n in needed or value not in (None, [], {})
+                }
             if shape.get("type") == "array" or "items" in shape:
                 item = shape.get("items", {})
                 items = [value for row in self.rows for value in self._items(item, row)]
@@ -71,47 +77,58 @@ class Form:
                 items += [self._fill(item, name, depth - 1) for _ in missing]
                 return items[: shape.get("maxItems")]
         for value in self._candidates(shapes, name):
-            if (value is None and not is_required) or self._fits(part, value):
+            if (value is None and not is_required) or self._fits(schema, value):
                 return value
         return None
 
-    def _shapes(self, part: Any, depth: int) -> Iterator[Schema]:
+    def _shapes(self, schema: Any, depth: int) -> Iterator[Schema]:
         """Yield a part of the schema, its references and its alternatives."""
-        if not isinstance(part, Mapping) or not depth:
+        if not isinstance(schema, Mapping) or not depth:
             return
-        yield part
-        target: Any = self.schema if "$ref" in part else None
-        for step in part.get("$ref", "").split("/")[1:]:
-            target = target.get(step) if isinstance(target, Mapping) else None
-        several = [each for word in ("allOf", "anyOf", "oneOf") for each in part.get(word, ())]
-        for each in (target, *several):
-            yield from self._shapes(each, depth - 1)
+        yield schema
+        target: Any = self.schema if "$ref" in schema else None
+        for key in schema.get("$ref", "").split("/")[1:]:
+            target = target.get(key) if isinstance(target, Mapping) else None
+        yield from self._shapes(target, depth - 1)
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            for subschema in schema.get(keyword, ()):
+                yield from self._shapes(subschema, depth - 1)
 
-    def _fits(self, part: Any, value: Any) -> bool:
-        rules = part if isinstance(part, Mapping) else {}
+    def _fits(self, schema: Any, value: Any) -> bool:
+        rules = schema if isinstance(schema, Mapping) else {}
         return not violations({**rules, "$defs": self.schema.get("$defs", {})}, value)
 
     def _candidates(self, shapes: Sequence[Schema], name: str) -> Iterator[Any]:
         """Yield candidates for a single value; after None, any that fit the schema."""
-        part = {key: rule for shape in reversed(shapes) for key, rule in shape.items()}
-        words, is_number = {*name.split("_")}, _is_number(shapes)
-        longest, choices = part.get("maxLength"), part.get("enum", ())
+        rules = {key: rule for shape in reversed(shapes) for key, rule in shape.items()}
+        is_number = _is_number(shapes)
+        name_words = {*name.split("_")}
+        choices = rules.get("enum", ())
         text = f"{self.prose}\n{self.question}".lower()
-        yield from (each for each in choices if str(each).lower().replace("_", " ") in text)
-        only = self.rows[0] if len(self.rows) == 1 else {}
-        yield from [only[name]] if name in only else []
-        yield from list(only.values())[-1:] if is_number else []
-        yield from [self.question] if words & _TITLES else []
-        yield from self.marked if is_number or words & _NAMES else []
-        prose = (self.prose, shorten(self.prose, longest) if longest else "")
-        yield from prose if words & _PROSE or not name else ()
-        yield from (None, part.get("const"), *choices, *prose, 0, False, "")
-        yield from (part[rule] for rule in ("minimum", "maximum") if rule in part)
-        yield "—" * part.get("minLength", 0)
+        yield from (
+            choice for choice in choices if str(choice).lower().replace("_", " ") in text
+        )
+        if len(self.rows) == 1:
+            row = self.rows[0]
+            if name in row:
+                yield row[name]
+            if is_number:
+                yield from list(row.values())[-1:]
+        if name_words & _TITLES:
+            yield self.question
+        if is_number or name_words & _NAMES:
+            yield from self.marked
+        max_chars = rules.get("maxLength")
+        prose = (self.prose, shorten(self.prose, max_chars) if max_chars else "")
+        if name_words & _PROSE or not name:
+            yield from prose
+        yield from (None, rules.get("const"), *choices, *prose, 0, False, "")
+        yield from (rules[bound] for bound in ("minimum", "maximum") if bound in rules)
+        yield "—" * rules.get("minLength", 0)
 
-    def _items(self, part: Any, cells: Mapping[str, Any]) -> Iterator[Any]:
+    def _items(self, schema: Any, cells: Mapping[str, Any]) -> Iterator[Any]:
         """Yield a row as an item: cells by column, then the first text or last number."""
-        shapes = list(self._shapes(part, MAX_DEPTH))
+        shapes = list(self._shapes(schema, MAX_DEPTH))
         numbers = [c for name, c in cells.items() if results.is_number(c) and name != "id"]
         texts = [cell for cell in cells.values() if isinstance(cell, str)]
         free = {True: numbers[-1:], False: [*texts, list(cells)[-1].replace("_", " ")]}
@@ -119,7 +136,7 @@ class Form:
         kinds = {n: _is_number(list(self._shapes(p, MAX_DEPTH))) for n, p in fields.items()}
         item: Any = {n: cells.get(n, next(iter(free[kind]), None)) for n, kind in kinds.items()}
         item = item if fields else next(iter(free[_is_number(shapes)]), None)
-        if self._fits(part, item):
+        if self._fits(schema, item):
             yield item
 
 

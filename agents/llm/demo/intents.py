@@ -31,14 +31,15 @@ _SPELLINGS = {
     for value in values.split("|")
     for spelling in value.rsplit(" ", 1)
 }
-_FEW = {word: n for n, word in enumerate(LIBRARY["words"]["few"].split(), 2)}
-_PARTS = {
+_FEW = {numeral: n for n, numeral in enumerate(LIBRARY["words"]["few"].split(), 2)}
+_PATTERN_PARTS = {
     **LIBRARY["parts"],
-    **{"FEW": "|".join(_FEW), "VALUE": "|".join(map(re.escape, _SPELLINGS))},
+    "FEW": "|".join(_FEW),
+    "VALUE": "|".join(map(re.escape, _SPELLINGS)),
     "MONTH": "|".join(f"{name}|{name[:3]}" for name in MONTHS),
 }
 SLOTS = {
-    name: re.compile(re.sub("[A-Z]{3,}", lambda found: _PARTS[found[0]], pattern))
+    name: re.compile(re.sub("[A-Z]{3,}", lambda match: _PATTERN_PARTS[match[0]], pattern))
     for name, pattern in LIBRARY["slots"].items()
 }
 _MANY_JA = re.compile("ランキング|上位|トップ|ベスト|最近")
@@ -91,11 +92,12 @@ def mentions(text: str, today: date) -> Iterator[tuple[Period, re.Match[str]]]:
             yield month_period(today.year, today.month - bool(match["last_month"])), match
 
 
-def span(found: Sequence[Period]) -> Period | None:
+def span(periods: Sequence[Period]) -> Period | None:
     """Return one period that spans all: `from 2024 to 2025`."""
-    if len(found) < 2:
-        return next(iter(found), None)
-    first, last = min(found, key=lambda p: p.start), max(found, key=lambda p: p.end)
+    if len(periods) < 2:
+        return next(iter(periods), None)
+    first = min(periods, key=lambda period: period.start)
+    last = max(periods, key=lambda period: period.end)
     english = f"from {first.english} to {last.english}".replace("in ", "")
     japanese = f"{first.japanese}から{last.japanese}まで"
     return Period(first.start, last.end, english, japanese)
@@ -142,55 +144,49 @@ def read(question: Question, today: date) -> Slots:
     text = " ".join(unicodedata.normalize("NFKC", question.text).split())
     spoken = list(mentions(text, today))
     text = _mask(text, [match for _, match in spoken], "period")
-    found: dict[str, list[re.Match[str]]] = {}
+    slots: dict[str, list[re.Match[str]]] = {}
     for kind in ("bound", "value", "limit"):
-        found[kind] = list(SLOTS[kind].finditer(text))
-        text = _mask(text, found[kind], kind)
+        slots[kind] = list(SLOTS[kind].finditer(text))
+        text = _mask(text, slots[kind], kind)
     concepts = list(_CONCEPT.finditer(text))
     plurals = {m.lastgroup or "" for m in concepts if re.search("[^su]s$", m[0])}
     plurals |= {"many"} if _MANY_JA.search(text) else set()
     text = _mask(text, concepts)
-    names = dict.fromkeys(_names(text, SLOTS["name_ja" if question.is_japanese else "name"]))
+    candidates = [
+        next(filter(None, match.groups())).strip().removesuffix("'s")
+        for match in SLOTS["name_ja" if question.is_japanese else "name"].finditer(text)
+    ]
+    names = dict.fromkeys(name for name in candidates if name.lower() not in _LITTLE_WORDS)
     for name in names:
         text = text.replace(name, " ")
-    few = [next(filter(None, match.groups())).lower() for match in found["limit"]]
+    bounds = []
+    for match in slots["bound"]:
+        comparison = match[1].lower() if match[1] else match[4]
+        figure = match[2] if match[1] else match[3]
+        sign = next(sign for sign, terms in LIBRARY["signs"].items() if comparison in terms)
+        bounds.append((sign, figure.replace(",", "")))
+    limits = [next(filter(None, match.groups())).lower() for match in slots["limit"]]
+    # The residue: neither concepts, slot values nor stop words.
+    plain = re.sub(r"‹\w+›", " ", text.lower())
+    english = [term for term in re.findall(r"[a-z]+", plain) if term not in _LITTLE_WORDS]
+    japanese = re.findall(f"[{KATAKANA}{KANJI}]+", plain)
     return Slots(
         question=question,
         concepts=tuple(match.lastgroup or "" for match in concepts),
         plurals=frozenset(plurals),
         periods=tuple(dict.fromkeys(period for period, _ in spoken)),
-        values=tuple(dict.fromkeys(_SPELLINGS[match[1].lower()] for match in found["value"])),
-        bounds=tuple(_bound(match) for match in found["bound"]),
+        values=tuple(dict.fromkeys(_SPELLINGS[match[1].lower()] for match in slots["value"])),
+        bounds=tuple(bounds),
         names=tuple(names),
-        limit=next((_FEW.get(word) or int(word) for word in few), None),
-        residue=_residue(text),
+        limit=next((_FEW.get(limit) or int(limit) for limit in limits), None),
+        residue=" ".join([*english, *japanese]),
     )
 
 
-def _mask(text: str, found: list[re.Match[str]], kind: str = "") -> str:
-    for match in reversed(found):
+def _mask(text: str, spans: list[re.Match[str]], kind: str = "") -> str:
+    for match in reversed(spans):
         text = f"{text[: match.start()]} ‹{kind or match.lastgroup}› {text[match.end() :]}"
     return text
-
-
-def _names(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    for match in pattern.finditer(text):
-        name = next(filter(None, match.groups())).strip().removesuffix("'s")
-        if name.lower() not in _LITTLE_WORDS:
-            yield name
-
-
-def _bound(match: re.Match[str]) -> tuple[str, str]:
-    word, figure = (match[1].lower(), match[2]) if match[1] else (match[4], match[3])
-    signs = [sign for sign, words in LIBRARY["signs"].items() if word in words]
-    return signs[0], figure.replace(",", "")
-
-
-def _residue(text: str) -> str:
-    """Return the words that are neither concepts, slot values nor stop words."""
-    plain = re.sub(r"‹\w+›", " ", text.lower())
-    words = [word for word in re.findall(r"[a-z]+", plain) if word not in _LITTLE_WORDS]
-    return " ".join([*words, *re.findall(f"[{KATAKANA}{KANJI}]+", plain)])
 
 
 def matches(slots: Slots) -> Iterator[str]:
@@ -204,8 +200,8 @@ def matches(slots: Slots) -> Iterator[str]:
 
 def is_greeting(text: str) -> bool:
     grams = _grams(text.strip(" !?.。、！？"))
-    known = map(_grams, LIBRARY["greetings"])
-    return any(_similarity(grams, phrasing) > GREETING_THRESHOLD for phrasing in known)
+    greetings = map(_grams, LIBRARY["greetings"])
+    return any(_similarity(grams, greeting) > GREETING_THRESHOLD for greeting in greetings)
 
 
 @cache
@@ -227,11 +223,14 @@ def _features(slots: Slots) -> Features:
 
 def _grams(text: str) -> Features:
     """Return the trigrams of English text or the bigrams of Japanese text."""
-    size, padded = (3 if text.isascii() else 2), f" {text} "
-    return {f"={padded[at : at + size]}": 1.0 for at in range(len(padded) - size + 1) if text}
+    if not text:
+        return {}
+    size = 3 if text.isascii() else 2
+    padded = f" {text} "
+    return {f"={padded[i : i + size]}": 1.0 for i in range(len(padded) - size + 1)}
 
 
-def _similarity(one: Features, other: Features) -> float:
+def _similarity(first: Features, second: Features) -> float:
     """Return the weighted Dice coefficient."""
-    shared = sum(weight for feature, weight in one.items() if feature in other)
-    return 2 * shared / (sum(one.values()) + sum(other.values()) or 1)
+    shared = sum(weight for feature, weight in first.items() if feature in second)
+    return 2 * shared / (sum(first.values()) + sum(second.values()) or 1)

@@ -13,10 +13,17 @@ RULE = re.compile(r"The rule:\n(?P<rule>.*?)\n\nReply with one JSON object", re.
 def judge(messages: list[Any]) -> str | None:
     """Return a verdict if one is asked for."""
     first = str(messages[0].get("content", "")) if messages else ""
-    if JUDGE_PROMPT not in first or (found := RULE.search(first)) is None:
+    if JUDGE_PROMPT not in first or (match := RULE.search(first)) is None:
         return None
     text = str(messages[-1].get("content", "")).casefold()
-    words = [word for word in QUOTED.findall(found["rule"]) if word.casefold() in text]
-    reason = f"The text contains “{words[0]}”." if words else "None of the quoted words occur."
-    verdict = {"verdict": "violation" if words else "ok", "confidence": 95, "reason": reason}
+    verdict = {
+        "verdict": "ok",
+        "confidence": 95,
+        "reason": "None of the quoted words occur.",
+    }
+    for term in QUOTED.findall(match["rule"]):
+        if term.casefold() in text:
+            reason = f"The text contains “{term}”."
+            verdict |= {"verdict": "violation", "reason": reason}
+            break
     return json.dumps(verdict, ensure_ascii=False)

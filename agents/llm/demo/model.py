@@ -57,22 +57,26 @@ class DemoModel:
         turn = self._turn(messages, situation, form)
         text = json.dumps([messages, tools], ensure_ascii=False, default=str)
         mark = blake2s(text.encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
-        about: dict[str, Any] = {"id": f"chatcmpl-{mark}", "object": "chat.completion.chunk"}
-        about |= {"model": model, "created": int(time.time())}
+        head: dict[str, Any] = {
+            "id": f"chatcmpl-{mark}",
+            "object": "chat.completion.chunk",
+            "model": model,
+            "created": int(time.time()),
+        }
         deltas = list(_deltas(turn, situation.dialect, mark))
         for delta in deltas:
-            yield {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+            yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
             await asyncio.sleep(self.delay)
         is_call = turn.tool and situation.dialect == "native"
         finish = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if is_call else "stop"}
-        yield {**about, "choices": [finish]}
-        prompt_tokens, completion_tokens = len(text) // 4 + 1, len(deltas)
-        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
-        yield {
-            **about,
-            "choices": [],
-            "usage": {**usage, "total_tokens": prompt_tokens + completion_tokens},
+        yield {**head, "choices": [finish]}
+        prompt_tokens = len(text) // 4 + 1
+        usage = {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": len(deltas),
+            "total_tokens": prompt_tokens + len(deltas),
         }
+        yield {**head, "choices": [], "usage": usage}
 
     def _turn(
         self, messages: list[Any], situation: Situation, form: forms.FormRequest | None
@@ -83,21 +87,25 @@ class DemoModel:
             return DemoTurn(answer=summarized)
         if (confirmed := summary.confirm(messages)) is not None:
             return DemoTurn(answer=confirmed)
-        today, (schema, before) = self.today(), form or ({}, messages)
+        today = self.today()
+        schema, request = form or ({}, messages)
         fields = [*(schema.get("properties") or ())]
         if fields == [*PLAN_SCHEMA["properties"]]:
-            thought, plan = planner.write(before, today)
+            thought, plan = planner.write(request, today)
             return DemoTurn(thought, answer=json.dumps(plan, ensure_ascii=False))
         if fields == [*cast(Any, EVALUATION_SCHEMA["properties"])]:
-            return DemoTurn(answer=json.dumps(planner.check(before), ensure_ascii=False))
-        done, merged = planner.answer(before, today), panel.merge(messages)
-        if form is None and (done or merged):
-            return DemoTurn(answer=done.answer if done else merged or "")
+            return DemoTurn(answer=json.dumps(planner.check(request), ensure_ascii=False))
+        answered = planner.answer(request, today)
         if form is None:
+            if answered:
+                return DemoTurn(answer=answered.answer)
+            if merged := panel.merge(messages):
+                return DemoTurn(answer=merged)
             return decide(situation, today, messages)
-        known = done or situation._replace(answer=situation.answer or _answer(situation))
-        value = panel.compare(schema, before) or forms.Form(schema, known).value()
-        thought = known.question.say("think_form")
+        if answered is None:
+            answered = situation._replace(answer=situation.answer or _answer(situation))
+        value = panel.compare(schema, request) or forms.Form(schema, answered).value()
+        thought = answered.question.say("think_form")
         return DemoTurn(thought, answer=json.dumps(value, ensure_ascii=False))
 
 
@@ -106,20 +114,23 @@ def decide(situation: Situation, today: date, messages: Sequence[Any] = ()) -> D
 
     Without a plan, `messages` may have the answer that a similar question was corrected with.
     """
-    say, findings = situation.question.say, situation.findings
+    say = situation.question.say
+    findings = situation.findings
     plan = plans.find(situation._replace(today=today))
     # What another agent couldn't finish is part of the answer.
     has_failed = any(
         f.is_error and not f.tool.startswith(HANDOFF_PREFIX) for f in findings[-1:]
     )
-    if plan is None and (told := experiences.known_answer(situation.question.text, messages)):
-        return DemoTurn(answer=told)
+    if plan is None and (
+        correction := experiences.known_answer(situation.question.text, messages)
+    ):
+        return DemoTurn(answer=correction)
     if plan is None or has_failed:
         return DemoTurn(
             say("think_failed") if has_failed else "", answer=_answer(situation, plan)
         )
-    known = {step.tool.name for step in plan.steps}
-    done = [finding for finding in findings if finding.tool in known][: len(plan.steps)]
+    tool_names = {step.tool.name for step in plan.steps}
+    done = [finding for finding in findings if finding.tool in tool_names][: len(plan.steps)]
     step = plan.steps[len(done)] if len(done) < len(plan.steps) else None
     text = _fill_references(step, done) if step else None
     if step and text is not None:
@@ -132,15 +143,17 @@ def decide(situation: Situation, today: date, messages: Sequence[Any] = ()) -> D
 def _fill_references(step: DemoStep, done: Findings) -> str | None:
     """Fill a call with numbers from earlier results; None if there are none."""
     rows = [results.parse(finding.text) for finding in done]
-    values = [found.values if found else [] for found in rows]
-    if not all(values[int(at)] for at, _ in REFERENCE.findall(step.text)):
+    values = [table.values if table else [] for table in rows]
+    if not all(values[int(index)] for index, _ in REFERENCE.findall(step.text)):
         return None
 
-    def figures(found: re.Match[str]) -> str:
-        several = values[int(found[1])] if found[2] == "sum" else values[int(found[1])][:1]
+    def figures(match: re.Match[str]) -> str:
+        operands = values[int(match[1])]
+        if match[2] != "sum":
+            operands = operands[:1]
         # Twelve decimals remove the noise of binary fractions.
-        text = " + ".join(str(round(value, 12)) for value in several)
-        return f"({text})" if len(several) > 1 or several[0] < 0 else text
+        text = " + ".join(str(round(value, 12)) for value in operands)
+        return f"({text})" if len(operands) > 1 or operands[0] < 0 else text
 
     return REFERENCE.sub(figures, step.text)
 
@@ -172,6 +185,6 @@ def _deltas(turn: DemoTurn, dialect: str, mark: str) -> Iterator[dict[str, Any]]
     if turn.tool:
         call = {"index": 0, "id": f"call_{mark}", "type": "function"}
         yield {"tool_calls": [{**call, "function": {"name": turn.tool, "arguments": ""}}]}
-        for at in range(0, len(arguments), ARGUMENT_SIZE):
-            part = {"arguments": arguments[at : at + ARGUMENT_SIZE]}
-            yield {"tool_calls": [{"index": 0, "function": part}]}
+        for start in range(0, len(arguments), ARGUMENT_SIZE):
+            function = {"arguments": arguments[start : start + ARGUMENT_SIZE]}
+            yield {"tool_calls": [{"index": 0, "function": function}]}

@@ -15,7 +15,8 @@ _FIGURE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 # Text between backticks stays as it is: `6 * 7`, `2 ** 3`.
 _MARKUP = re.compile(r"`+([^`]*)`+|\*\*(\S(?:.*?\S)?)\*\*|^\s*(?:#+|[*-]) |^\*\*|\*\*$|\|")
-_COMPARE, _MERGE = pattern(QUESTION_TEMPLATE), pattern(SYNTHESIS_PROMPT)
+_COMPARE = pattern(QUESTION_TEMPLATE)
+_MERGE = pattern(SYNTHESIS_PROMPT)
 
 
 def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any] | None:
@@ -29,12 +30,22 @@ def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str,
     groups = _groups(answers)
     differences = []
     for group in groups:
-        others = [answer for name, answer in answers.items() if name not in group]
-        sentence = _distinct_sentence(answers[group[0]], others)
+        # The first sentence that no other answer has, without Markdown.
+        other_answers = [answer for name, answer in answers.items() if name not in group]
+        sentences = [s for s in _SENTENCE.split(answers[group[0]]) if s.strip()]
+        distinct = [s for s in sentences if not any(s in answer for answer in other_answers)]
+        sentence = next(iter([*distinct, *sentences]), "")
+        sentence = _MARKUP.sub(lambda match: match[1] or match[2] or "", sentence)
+        sentence = shorten_line(sentence, MAX_QUOTED)
         differences.append(say("opinion", who=", ".join(group), words=sentence))
     value = {"groups": groups, "differences": differences, "heading": say("differ")}
     if "choice" in fields:
-        evidence = {name: _evidence(answer) for name, answer in answers.items()}
+        evidence = dict.fromkeys(answers, 0)
+        for name, answer in answers.items():
+            if _figures(_SENTENCE.split(answer)[0]):
+                evidence[name] = 2
+            elif _CITATION.search(answer):
+                evidence[name] = 1
         best = max(evidence, key=lambda name: evidence[name])
         is_better = len({*evidence.values()}) > 1
         reason = ("none", "source", "figure")[evidence[best] if is_better else 0]
@@ -44,13 +55,16 @@ def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str,
 
 def merge(messages: Sequence[Message]) -> str | None:
     """Merge answers, each statement with the names of its authors."""
-    found = _MERGE.fullmatch(message_text(messages[-1])) if messages else None
-    if found is None:
+    match = _MERGE.fullmatch(message_text(messages[-1])) if messages else None
+    if match is None:
         return None
-    answers = _answers(found["answers"], found["names"].split(", "))
-    groups = [(answers[group[0]], ", ".join(group)) for group in _groups(answers)]
-    signed = [f"{text}{chr(10) * 2 if chr(10) in text else ' '}({who})" for text, who in groups]
-    return "\n\n".join([*signed, found["differences"]])
+    answers = _answers(match["answers"], match["names"].split(", "))
+    paragraphs = []
+    for group in _groups(answers):
+        text = answers[group[0]]
+        space = "\n\n" if "\n" in text else " "
+        paragraphs.append(f"{text}{space}({', '.join(group)})")
+    return "\n\n".join([*paragraphs, match["differences"]])
 
 
 def _answers(text: str, names: Sequence[str]) -> dict[str, str]:
@@ -73,15 +87,3 @@ def _groups(answers: Mapping[str, str]) -> list[list[str]]:
 
 def _figures(answer: str) -> frozenset[str]:
     return frozenset(_FIGURE.findall(normal_form(_CITATION.sub(" ", answer))))
-
-
-def _evidence(answer: str) -> int:
-    return 2 if _figures(_SENTENCE.split(answer)[0]) else 1 if _CITATION.search(answer) else 0
-
-
-def _distinct_sentence(answer: str, others: Sequence[str]) -> str:
-    """Return the first sentence that no other answer has, without Markdown."""
-    sentences = [phrase for phrase in _SENTENCE.split(answer) if phrase.strip()]
-    own = [phrase for phrase in sentences if not any(phrase in other for other in others)]
-    first = next(iter([*own, *sentences]), "")
-    return shorten_line(_MARKUP.sub(lambda m: m[1] or m[2] or "", first), MAX_QUOTED)

@@ -19,16 +19,16 @@ def search_query(text: str) -> str:
     return _COURTESY.sub("", text.strip()).rstrip(" ?？。.!！") or text.strip()
 
 
-def quote(observation: str, question: Question, least: float = 0.4) -> str:
+def quote(observation: str, question: Question, min_share: float = 0.4) -> str:
     """Quote passages that share enough words with the question; empty if none does."""
     terms = terms_of(question.plain)
-    enough = max(min(2, len(terms)), least * len(terms), 1)
+    enough = max(min(2, len(terms)), min_share * len(terms), 1)
     passages = [passage for passage in parse_passages(observation) if passage.text]
     fitting = [p for p in passages if len(terms & terms_of(f"{p.title} {p.text}")) >= enough]
     if len(terms) == 1:  # a single word may be chance, unless it is in the heading
         fitting = [passage for passage in fitting if terms & terms_of(passage.title)]
-    own = [p for p in fitting if Question(p.text).is_japanese == question.is_japanese]
-    fitting = own or fitting
+    same_language = [p for p in fitting if Question(p.text).is_japanese == question.is_japanese]
+    fitting = same_language or fitting
     best = max((_score(passage, terms) for passage in fitting), default=0)
     close = [passage for passage in fitting if _score(passage, terms) >= 0.7 * best]
     close.sort(key=lambda passage: -_score(passage, terms))

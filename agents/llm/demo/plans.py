@@ -25,6 +25,7 @@ from .steps import (
 )
 
 GENERALIST = "helper"  # the sample agent with every tool
+_AROUND_TASK = ' 　\n「」『』“”"'
 _WORDS = LIBRARY["words"]
 _CLAUSES, _FOLLOW_UP, _QUESTION, _WHY = (
     re.compile(_WORDS[name], re.IGNORECASE)
@@ -52,20 +53,27 @@ def _greeting(situation: Situation) -> DemoPlan | None:
 
 def _clauses(situation: Situation) -> DemoPlan | None:
     """Answer several questions in one message, each on its own."""
-    clauses = [part.strip() for part in _CLAUSES.split(situation.question.text) if part.strip()]
-    found = [_single(situation.about(c)) for c in clauses] if 2 <= len(clauses) <= 4 else []
-    plans = [plan for plan in found if plan]
+    clauses = [text.strip() for text in _CLAUSES.split(situation.question.text)]
+    clauses = [clause for clause in clauses if clause]
+    if not 2 <= len(clauses) <= 4:
+        return None
+    plans = [plan for clause in clauses if (plan := _single(situation.about(clause)))]
+    if len(plans) < len(clauses):
+        return None
     steps = [step for plan in plans for step in plan.steps]
     # Two searches would number their sources twice, so one covers the whole question.
     is_mixed = sum(step.tool.argument == "query" for step in steps) > 1
     is_mixed |= len({step.name for step in steps}) < len(steps)
-    if not plans or len(plans) < len(found) or is_mixed or REFERENCE.search(str(steps)):
+    if is_mixed or REFERENCE.search(str(steps)):
         return None
 
     def answer(findings: Findings) -> str:
-        rest = iter(findings)
-        parts = [(plan, list(islice(rest, len(plan.steps)))) for plan in plans]
-        return "\n\n".join(plan.answer(found) for plan, found in parts if found)
+        remaining = iter(findings)
+        answers = []
+        for plan in plans:
+            if plan_findings := list(islice(remaining, len(plan.steps))):
+                answers.append(plan.answer(plan_findings))
+        return "\n\n".join(answers)
 
     lost = [name for plan in plans for name in plan.lost]
     instead = [name for plan in plans for name in plan.instead]
@@ -74,24 +82,25 @@ def _clauses(situation: Situation) -> DemoPlan | None:
 
 def _handoff(situation: Situation) -> DemoPlan | None:
     """Hand off to the agents named in the question."""
-    agents, question = situation.agents, situation.question
-    one = "|".join(sorted(map(re.escape, agents), key=len, reverse=True))
-    who = rf"(?P<who>(?:{one})(?:(?:,? and |, |、|と)(?:{one}))*)"
-    wishes = [re.compile(wish.replace("WHO", who), re.I | re.S) for wish in _WORDS["handoff"]]
-    matches = [wish.fullmatch(question.text.strip()) for wish in wishes if agents]
-    if not (found := next(filter(None, matches), None)):
+    agents = situation.agents
+    if not agents:
         return None
-    spelled = {name.lower(): name for name in agents}
-    agent_names = [
-        spelled[name.lower()] for name in re.findall(one, found["who"], re.IGNORECASE)
-    ]
-    task = found["task"].strip(' 　\n「」『』“”"')
-    return _hand_off(situation, list(dict.fromkeys(agent_names)), task)
+    any_name = "|".join(sorted(map(re.escape, agents), key=len, reverse=True))
+    names = rf"(?P<who>(?:{any_name})(?:(?:,? and |, |、|と)(?:{any_name}))*)"
+    text = situation.question.text.strip()
+    for template in _WORDS["handoff"]:
+        if match := re.fullmatch(template.replace("WHO", names), text, re.I | re.S):
+            spelled = {name.lower(): name for name in agents}
+            mentioned = re.findall(any_name, match["who"], re.IGNORECASE)
+            agent_names = dict.fromkeys(spelled[mention.lower()] for mention in mentioned)
+            return _hand_off(situation, list(agent_names), match["task"].strip(_AROUND_TASK))
+    return None
 
 
 def _delegation(situation: Situation) -> DemoPlan | None:
     """Hand off a question that only another agent has tools for."""
-    agents, text = situation.agents, situation.question.plain
+    agents = situation.agents
+    text = situation.question.plain
     tools = (("calculator", "expression"), ("database", "sql"), ("search", "query"))
     if not agents or any(situation.tool(*tool) for tool in tools):
         return None
@@ -103,7 +112,8 @@ def _delegation(situation: Situation) -> DemoPlan | None:
 
 def _hand_off(situation: Situation, names: Sequence[str], task: str) -> DemoPlan:
     """Have each of these agents do the task, and say what they answer."""
-    agents, question = situation.agents, situation.question
+    agents = situation.agents
+    question = situation.question
     steps = []
     for name in names:
         title = question.say(
@@ -113,14 +123,14 @@ def _hand_off(situation: Situation, names: Sequence[str], task: str) -> DemoPlan
         steps.append(DemoStep(title, agents[name], task, thought))
 
     def phrase(name: str, finding: Finding) -> str:
-        unfinished = UNFINISHED.format(agent=name, why="")
+        unfinished = UNFINISHED.fill(agent=name, reason="")
         if finding.is_error and unfinished not in finding.text:
             return results.failure(finding, question)
         text = finding.text.removeprefix(f"Error: {unfinished}")
         key = "unfinished" if finding.is_error else "says_lines" if "\n" in text else "says"
         return question.say(key, agent=name, text=text)
 
-    return DemoPlan(lambda found: "\n\n".join(map(phrase, names, found)), tuple(steps))
+    return DemoPlan(lambda findings: "\n\n".join(map(phrase, names, findings)), tuple(steps))
 
 
 def _figures(situation: Situation) -> DemoPlan | None:
@@ -133,62 +143,70 @@ def _figures(situation: Situation) -> DemoPlan | None:
     answer = question.say("no_figures") if rows.is_empty else results.table(rows, question)
     if len(rows.columns) == 2 and 0 < len(rows.values) == len(rows.rows):
         ranked = sorted(rows.rows, key=lambda row: row[-1], reverse=True)
-        (name, value), *rest = ([results.label(c, question) for c in row] for row in ranked)
-        others = question.say("comma").join(f"**{name}** ({value})" for name, value in rest[:3])
-        answer = question.say("highest", of=rows.columns[-1], name=name, value=value)
-        answer += question.say("others", others=others) if others else ""
+        first, *runners_up = ([results.label(c, question) for c in row] for row in ranked)
+        answer = question.say("highest", of=rows.columns[-1], name=first[0], value=first[1])
+        if runners_up:
+            listed = [f"**{name}** ({value})" for name, value in runners_up[:3]]
+            answer += question.say("others", others=question.say("comma").join(listed))
     return DemoPlan(lambda _: answer)
 
 
 def _sum(situation: Situation) -> DemoPlan | None:
     """Let the calculator evaluate an expression; the model never calculates itself."""
-    question, found = situation.question, arithmetic.find(situation.question.plain)
-    if found is None or found.is_open or situation.calculator is None:
+    question = situation.question
+    formula = arithmetic.find(question.plain)
+    if formula is None or formula.is_open or situation.calculator is None:
         return None
-    name = question.say("sum_name", name=found.expression)
-    step = calculation(situation, found.expression, name, "sum")
-    return DemoPlan(lambda found: results.result(found[0], question), (step,))
+    name = question.say("sum_name", name=formula.expression)
+    step = calculation(situation, formula.expression, name, "sum")
+    return DemoPlan(lambda findings: results.result(findings[0], question), (step,))
 
 
 def _chain(situation: Situation) -> DemoPlan | None:
     """Calculate with a number from the database: `10% of the revenue`."""
-    question, found = situation.question, arithmetic.find(situation.question.plain)
-    if found is None or not found.is_open or situation.calculator is None:
+    question = situation.question
+    formula = arithmetic.find(question.plain)
+    if formula is None or not formula.is_open or situation.calculator is None:
         return None
-    first = _intent(situation.about(found.rest))
+    first = _intent(situation.about(formula.context))
     if first is None or len(first.steps) != 1 or first.lost:
         return first if first and first.lost else None
-    that, title = arithmetic.THAT, first.steps[0].name
-    name = question.say("sum_name", name=found.expression.replace(that, title))
-    step = calculation(situation, found.expression.replace(that, "⟦0⟧"), name)
+    title = formula.expression.replace(arithmetic.THAT, first.steps[0].name)
+    expression = formula.expression.replace(arithmetic.THAT, "⟦0⟧")
+    step = calculation(situation, expression, question.say("sum_name", name=title))
 
     def answer(findings: Findings) -> str:
-        rest = [results.result(finding, question, places=2) for finding in findings[1:]]
-        return question.say("space").join([first.answer(findings[:1]), *rest])
+        sums = [results.result(finding, question, places=2) for finding in findings[1:]]
+        return question.say("space").join([first.answer(findings[:1]), *sums])
 
     return first._replace(steps=(*first.steps, step), answer=answer)
 
 
 def _follow_up(situation: Situation) -> DemoPlan | None:
     """Answer `And last year?` with the previous question for another period."""
-    earlier, text = situation.earlier, situation.question.text.strip()
+    earlier = situation.earlier
+    text = situation.question.text.strip()
     if earlier is None or not _FOLLOW_UP.search(text):
         return None
-    has_period = intents.SLOTS["period"].search(text)
-    before = intents.SLOTS["period"].sub(" ", earlier.text) if has_period else earlier.text
-    return _intent(situation.about(f"{before} {_FOLLOW_UP.sub('', text)}"))
+    previous_text = earlier.text
+    if intents.SLOTS["period"].search(text):
+        previous_text = intents.SLOTS["period"].sub(" ", previous_text)
+    return _intent(situation.about(f"{previous_text} {_FOLLOW_UP.sub('', text)}"))
 
 
 def _lookup(situation: Situation) -> DemoPlan | None:
     """Search the documents for any other question."""
-    question, tool = situation.question, situation.tool("search", "query")
+    question = situation.question
+    tool = situation.tool("search", "query")
     if tool is None or not _QUESTION.search(question.plain):
         return None
     step = search(situation, tool, passages.search_query(question.text))
-    nothing = results.fallback(situation)
+    fallback = results.fallback(situation)
     if not situation.works(step.name):
-        return DemoPlan(lambda _: nothing, lost=(step.text,))
-    return DemoPlan(lambda found: passages.quote(found[0].text, question) or nothing, (step,))
+        return DemoPlan(lambda _: fallback, lost=(step.text,))
+    return DemoPlan(
+        lambda findings: passages.quote(findings[0].text, question) or fallback, (step,)
+    )
 
 
 def _intent(situation: Situation) -> DemoPlan | None:
@@ -198,8 +216,8 @@ def _intent(situation: Situation) -> DemoPlan | None:
     if database is None:
         return None
     explains = situation.is_planner and _WHY.search(question.text) is not None
-    part = question.part(_WHY.sub(" ", question.text)) if explains else question
-    slots = intents.read(part, situation.today)
+    statement = question.part(_WHY.sub(" ", question.text)) if explains else question
+    slots = intents.read(statement, situation.today)
     if explains and not (slots.periods or slots.has("top", "bottom", "compare")):
         return None  # "Why do sales differ?" is a question for the documents
     shop = ShopPlans(situation, slots, database, explains)

@@ -39,7 +39,8 @@ def parse(text: str) -> Rows | None:
     """Return the rows in a tool result, at any position."""
     try:
         value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-        columns, rows = value["columns"], value["rows"]
+        columns = value["columns"]
+        rows = value["rows"]
         is_table = all(isinstance(name, str) for name in columns)
         if not is_table or not all(len(row) == len(columns) for row in rows):
             return None
@@ -87,32 +88,39 @@ def result(finding: Finding, question: Question, places: int = 6) -> str:
 
 def format_finding(finding: Finding, question: Question) -> str:
     """Describe a result that isn't part of a recorded plan."""
-    rows = parse(finding.text)
-    about = question.part(finding.input)
     if figure(finding.text):
         return result(finding, question)
-    quoted = passages.quote(finding.text, about) or finding.text
-    text = table(rows, question) if rows and rows.columns else quoted
+    rows = parse(finding.text)
+    if rows and rows.columns:
+        text = table(rows, question)
+    else:
+        text = passages.quote(finding.text, question.part(finding.input)) or finding.text
+    if not finding.is_changed:
+        return text
     note = question.say("changed", input=" ".join(finding.input.split()), tool=finding.tool)
-    return f"{note}\n\n{text}" if finding.is_changed else text
+    return f"{note}\n\n{text}"
 
 
 def answer(query: ShopQuery, finding: Finding) -> str:
     """Describe the rows of a query."""
     question = query.slots.question
-    rows, title, say = parse(finding.text), query.title, question.say
+    say = question.say
+    title = query.title
+    rows = parse(finding.text)
     if rows is None or rows.is_empty:
         return say("no_data", title=title)
     cells = [[label(cell, question) for cell in row] for row in rows.rows]
     if query.is_value:
         return say("value", title=title, value=cells[0][-1], counter=query.counter)
     if query.intent == "ranking":
-        one = shop.query("ranking", query.slots._replace(limit=1)) if len(cells) > 1 else query
-        head = say("first", title=one.title, name=cells[0][0], value=cells[0][-1])
+        if len(cells) > 1:
+            title = shop.query("ranking", query.slots._replace(limit=1)).title
+        head = say("first", title=title, name=cells[0][0], value=cells[0][-1])
     elif query.intent == "breakdown":
-        order = sorted(range(len(cells)), key=lambda at: rows.rows[at][-1] or 0)
-        (low, least), (top, most) = cells[order[0]], cells[order[-1]]
-        head = say("range", title=title, top=top, most=most, low=low, least=least)
+        order = sorted(range(len(cells)), key=lambda index: rows.rows[index][-1] or 0)
+        low, low_value = cells[order[0]]
+        top, top_value = cells[order[-1]]
+        head = say("range", title=title, top=top, most=top_value, low=low, least=low_value)
     else:
         key = {1: "list_one", PAGE: "list_cut"}.get(len(cells), "list")
         head = say(key, title=title, count=len(cells))
@@ -132,9 +140,10 @@ def label(cell: Any, question: Question) -> str:
 
 def table(rows: Rows, question: Question) -> str:
     """Format rows as a Markdown table; numbers in a column have the same decimals."""
-    columns, rules = [], []
-    for at, name in enumerate(rows.columns):
-        cells = [row[at] for row in rows.rows[:MAX_ROWS]]
+    columns = []
+    rules = []
+    for index, name in enumerate(rows.columns):
+        cells = [row[index] for row in rows.rows[:MAX_ROWS]]
         is_numeric = bool(cells) and all(map(is_number, cells))
         places = 0 if not is_numeric or all(cell == int(cell) for cell in cells) else 2
         formatted = [f"{c:,.{places}f}" if is_numeric else label(c, question) for c in cells]
@@ -151,18 +160,22 @@ def table(rows: Rows, question: Question) -> str:
 
 def fallback(situation: Situation) -> str:
     """Say what this model is, what it can do and how to get a real one."""
-    say, examples = situation.question.say, _examples(situation)
-    quoted = say("comma").join(say("quoted", text=each) for each in examples)
+    say = situation.question.say
+    examples = _examples(situation)
+    quoted = say("comma").join(say("quoted", text=example) for example in examples)
     key = "fallback" if examples else "fallback_without_tools"
     return say(key, examples=quoted, link=ADD_MODEL)
 
 
 def introduction(situation: Situation) -> str:
     """Introduce the model, with examples for the available tools."""
-    say, examples = situation.question.say, [f"- {each}" for each in _examples(situation)]
-    tried = "\n".join([say("try"), "", *examples]) if examples else ""
-    parts = [say("introduction"), say("planning") if situation.is_planner else "", tried]
-    return "\n\n".join([*filter(None, parts), say("connect", link=ADD_MODEL)])
+    say = situation.question.say
+    paragraphs = [say("introduction")]
+    if situation.is_planner:
+        paragraphs.append(say("planning"))
+    if examples := [f"- {example}" for example in _examples(situation)]:
+        paragraphs.append("\n".join([say("try"), "", *examples]))
+    return "\n\n".join([*paragraphs, say("connect", link=ADD_MODEL)])
 
 
 def failure(finding: Finding, question: Question) -> str:
@@ -178,9 +191,10 @@ def failure(finding: Finding, question: Question) -> str:
 
 def _examples(situation: Situation) -> list[str]:
     """Return up to three questions that the available tools can answer."""
-    say, text = situation.question.say, situation.question.text.strip()
-    own = [say(f"example_{tool[0]}") for tool in _TOOLS if situation.tool(*tool)]
+    say = situation.question.say
+    text = situation.question.text.strip()
+    examples = [say(f"example_{tool[0]}") for tool in _TOOLS if situation.tool(*tool)]
     # An agent that can only hand off is asked to do so with the same question.
     task = text if 0 < len(text) < 80 and "\n" not in text else say("example_calculator")
-    handed = [say("example_handoff", agent=agent, task=task) for agent in situation.agents]
-    return [*own, *handed][:3]
+    examples += [say("example_handoff", agent=agent, task=task) for agent in situation.agents]
+    return examples[:3]

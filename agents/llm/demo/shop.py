@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .conversation import LIBRARY
-from .intents import Slots, Value, span
+from .intents import Slots, span
 
 PAGE = 20  # rows of a list
 TOP = 5
@@ -32,13 +32,16 @@ class ShopQuery(NamedTuple):
 
 def query(intent: str, slots: Slots) -> ShopQuery:
     """Fill an intent's SQL and title from the question."""
-    by, ja = _group(slots), slots.question.is_japanese
+    by = _group(slots)
+    ja = slots.question.is_japanese
     group, *many = LIBRARY["groups"][by]
     sort = LIBRARY["sorting"][slots.first(LIBRARY["sorting"], "top")]
     lists = ("customer", "product") if intent == "never" else LIBRARY["lists"]
     thing = slots.first(lists, "product" if slots.has("price") else sort[0])
     base, columns, *things = LIBRARY["lists"][thing]
-    measure, measured, counter = "", ["", ""], ""
+    measure = ""
+    measured = ["", ""]
+    counter = ""
     if intent in ("total", "ranking", "breakdown"):
         grouped = group if intent != "total" else ""
         base, measure, *measured, counter = _measure(slots, by, grouped)
@@ -48,27 +51,44 @@ def query(intent: str, slots: Slots) -> ShopQuery:
     name = measured[0].removeprefix("number of ").replace(" ", "_")
     is_many = (by if intent == "ranking" else thing) in slots.plurals or "many" in slots.plurals
     limit = slots.limit or (TOP if is_many else 1)
-    worst, first = slots.has("bottom"), slots.has("first")
-    where, about = conditions(slots, "orders" if intent == "never" else base)
-    series = by if by in ("month", "year") else f"{name} DESC"
+    is_worst = slots.has("bottom")
+    is_first = slots.has("first")
+    where_clause, filter_text = conditions(slots, "orders" if intent == "never" else base)
+    sorting = by if by in ("month", "year") else f"{name} DESC"
+    if intent == "extreme":
+        sorting = f"{sort[1] or _DATES.get(base)} {sort[2]}"
     fields = {
-        **{"base": base, "where": where, "columns": columns, "thing": thing},
-        **{"group": group, "by": by, "measure": measure, "name": name},
-        **{"direction": ("DESC", "ASC")[worst], "limit": min(limit, 100)},
-        **{"key": f"{_ALIASES[base][0]}.id", "edge": ("MAX", "MIN")[first]},
-        "sorting": f"{sort[1] or _DATES.get(base)} {sort[2]}"
-        if intent == "extreme"
-        else series,
+        "base": base,
+        "where": where_clause,
+        "columns": columns,
+        "thing": thing,
+        "group": group,
+        "by": by,
+        "measure": measure,
+        "name": name,
+        "direction": "ASC" if is_worst else "DESC",
+        "limit": min(limit, 100),
+        "key": f"{_ALIASES[base][0]}.id",
+        "edge": "MIN" if is_first else "MAX",
+        "sorting": sorting,
     }
-    one, several = (many[1], f"{many[1]}{limit}件") if ja else (by, f"{limit} {many[0]}")
-    all_of = many[ja] if intent == "kinds" else several if limit > 1 else one
+    group_name = many[1] if ja else by
+    group_names = group_name
+    if intent == "kinds":
+        group_names = many[ja]
+    elif limit > 1:
+        group_names = f"{many[1]}{limit}件" if ja else f"{limit} {many[0]}"
     if intent == "extreme" and limit == 1:
         things = [thing, things[1]]
     titles = {
-        **{"about": about, "measured": measured[ja], "things": things[ja], "by": one},
-        **{"sorted": sort[3 + ja], "many": all_of},
-        "best": (("多い", "少ない") if ja else ("best", "worst"))[worst],
-        "edge": (("最後", "最初") if ja else ("last", "first"))[first],
+        "about": filter_text,
+        "measured": measured[ja],
+        "things": things[ja],
+        "by": group_name,
+        "sorted": sort[3 + ja],
+        "many": group_names,
+        "best": (("多い", "少ない") if ja else ("best", "worst"))[is_worst],
+        "edge": (("最後", "最初") if ja else ("last", "first"))[is_first],
     }
     title = LIBRARY["titles"][intent][ja].format_map(titles).strip()
     return ShopQuery(intent, select(intent, fields), title, counter, slots)
@@ -86,44 +106,43 @@ def select(name: str, fields: Mapping[str, Any]) -> str:
 
 def conditions(slots: Slots, base: str) -> tuple[str, str]:
     """Return the WHERE clause for rows of this table, also as text."""
-    held: list[tuple[str, str, str]] = []
-    columns = dict.fromkeys(column for column, *_ in slots.values)
-    for column in (each for each in columns if each[0] in _ALIASES[base]):
-        values = [value for value in slots.values if value[0] == column]
-        held.append(_held_to(column, values, slots.has("never")))
+    filters: list[tuple[str, str, str]] = []  # as SQL, in English and in Japanese
+    for column in dict.fromkeys(column for column, *_ in slots.values):
+        if column[0] in _ALIASES[base]:
+            values = [value for value in slots.values if value[0] == column]
+            is_state = column == "o.status"
+            negation = "NOT " if is_state and slots.has("never") else ""
+            spellings = quote(*(spelling for _, *names in values for spelling in names))
+            english = (" or " if is_state else " and ").join(value[1] for value in values)
+            japanese = "と".join(value[2] for value in values)
+            if is_state:
+                english = f"that were {negation.lower()}{english}"
+                japanese = f"{japanese}済み"
+            else:
+                english = f"{'for' if column[0] == 'p' else 'in'} {english}"
+            japanese = f"{japanese}{'以外' if negation else ''}の"
+            filters.append((f"{column} {negation}IN ({spellings})", english, japanese))
     for name in slots.names:
         like = quote(f"%{name.lower()}%")
-        named = [f"LOWER({a}.name) LIKE {like}" for a in "cp" if a in _ALIASES[base]]
-        either = " OR ".join(named)
-        held.append((f"({either})", f"for {name}", f"「{name}」の"))
+        matches = [f"LOWER({a}.name) LIKE {like}" for a in "cp" if a in _ALIASES[base]]
+        filters.append((f"({' OR '.join(matches)})", f"for {name}", f"「{name}」の"))
     column, ja = ("p.price", "価格") if base == "products" else ("o.amount", "金額")
     for sign, figure in slots.bounds if base != "customers" else ():
         than = f"{sign} {figure}"
-        held.append((f"{column} {than}", f"with {column[2:]} {than}", f"{ja} {than} の"))
+        filters.append((f"{column} {than}", f"with {column[2:]} {than}", f"{ja} {than} の"))
     if (during := span(slots.periods)) and (column := _DATES.get(base, "")):
-        when = f"{column} >= '{during.start}' AND {column} < '{during.end}'"
-        held.append((when, during.english, f"{during.japanese}の"))
-    where = " AND ".join(sql for sql, *_ in held)
-    english, japanese = " ".join(h[1] for h in held), "".join(h[2] for h in reversed(held))
-    about = japanese if slots.question.is_japanese else english
-    return f"\nWHERE {where}" if where else "", about
+        sql = f"{column} >= '{during.start}' AND {column} < '{during.end}'"
+        filters.append((sql, during.english, f"{during.japanese}の"))
+    if slots.question.is_japanese:
+        text = "".join(japanese for _, _, japanese in reversed(filters))
+    else:
+        text = " ".join(english for _, english, _ in filters)
+    condition = " AND ".join(sql for sql, *_ in filters)
+    return f"\nWHERE {condition}" if condition else "", text
 
 
 def quote(*values: str) -> str:
     return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-
-
-def _held_to(column: str, values: list[Value], is_negated: bool) -> tuple[str, str, str]:
-    is_state = column == "o.status"
-    no = "NOT " if is_state and is_negated else ""
-    spellings = quote(*(spelling for _, *both in values for spelling in both))
-    english = (" or " if is_state else " and ").join(value[1] for value in values)
-    japanese = "と".join(value[2] for value in values)
-    if is_state:
-        english, japanese = f"that were {no.lower()}{english}", f"{japanese}済み"
-    else:
-        english = f"{'for' if column[0] == 'p' else 'in'} {english}"
-    return f"{column} {no}IN ({spellings})", english, f"{japanese}{'以外' if no else ''}の"
 
 
 def _group(slots: Slots) -> str:

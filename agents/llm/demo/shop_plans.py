@@ -16,15 +16,19 @@ class ShopPlans:
     def __init__(
         self, situation: Situation, slots: Slots, database: Offer, explains: bool
     ) -> None:
-        self.situation, self.slots, self.database = situation, slots, database
-        self.explains, self.question, self.say = explains, slots.question, slots.question.say
+        self.situation = situation
+        self.slots = slots
+        self.database = database
+        self.explains = explains
+        self.question = slots.question
+        self.say = slots.question.say
 
     def plan(self, intent: str) -> DemoPlan | None:
         special = {"share": self._share, "compare": self._compare, "tables": self._tables}
         if intent in special:
             return special[intent]()
-        is_named, columns = self.slots.names, [column for column, *_ in self.slots.values]
-        if intent == "never" and (is_named or columns):
+        columns = [column for column, *_ in self.slots.values]
+        if intent == "never" and (self.slots.names or columns):
             return None  # "Who never bought tea?" is another question
         if intent != "never" and self.slots.has("never") and "o.status" not in columns:
             return None
@@ -60,17 +64,17 @@ class ShopPlans:
     def _share(self) -> DemoPlan | None:
         """Return a share: two queries and a division."""
         is_ranked = self.slots.has("top", "bottom")
-        part = query("ranking" if is_ranked else "total", self.slots)
-        without = self.slots._replace(values=(), names=(), bounds=())
-        whole = query("total", self.slots if is_ranked else without)
-        if whole.sql == part.sql or self.situation.calculator is None:
+        numerator = query("ranking" if is_ranked else "total", self.slots)
+        unfiltered = self.slots._replace(values=(), names=(), bounds=())
+        denominator = query("total", self.slots if is_ranked else unfiltered)
+        if denominator.sql == numerator.sql or self.situation.calculator is None:
             return None
-        steps = [self._step(part), self._step(whole, "again")]
-        name = self.say("sum_name", name=f"{part.title} / {whole.title}")
+        steps = [self._step(numerator), self._step(denominator, "again")]
+        name = self.say("sum_name", name=f"{numerator.title} / {denominator.title}")
         steps.append(calculation(self.situation, "⟦0 sum⟧ / ⟦1⟧ * 100", name))
 
         def answer(findings: Findings) -> str:
-            sentences = list(map(results.answer, (part, whole), findings))
+            sentences = list(map(results.answer, (numerator, denominator), findings))
             percents = [results.percentage(finding.text) for finding in findings[2:]]
             sentences += [self.say("share", percent=percent) for percent in percents]
             return ("\n\n" if "\n" in sentences[0] else self.say("space")).join(sentences)
@@ -81,70 +85,71 @@ class ShopPlans:
         """Compare a figure for two periods or places, with the change between them."""
         if self.slots.pair and not self.situation.is_planner:
             return self._single("breakdown")
-        pair, works = self._pair(), self.situation.works
-        both = [each for each in pair if works(each.title)]
-        for _ in range(0 if self.slots.pair else 2 - len(both)):
-            free = [each for each in self._elsewhen(pair[0]) if each not in both]
-            both += [each for each in free if works(each.title)][:1]
-        lost = tuple(each.title for each in pair if each not in both)
-        if len(both) < 2 or self.situation.calculator is None:
+        works = self.situation.works
+        requested = self._compared_queries()
+        queries = [option for option in requested if works(option.title)]
+        if not self.slots.pair:
+            # Recent periods take the place of those without a result.
+            year = self.situation.today.year
+            month = self.situation.today.month
+            spans = [intents.month_period(year, month - ago) for ago in range(3)]
+            if requested[0].slots.periods[0].is_year:
+                spans = [intents.year_period(year - ago) for ago in range(3)]
+            for option in (requested[0].with_slots(periods=(span,)) for span in spans):
+                if len(queries) < 2 and option not in queries and works(option.title):
+                    queries.append(option)
+        lost = tuple(option.title for option in requested if option not in queries)
+        if len(queries) < 2 or self.situation.calculator is None:
             return self._validate_plan([], lambda _: "", lost) if lost else None
         if not self.slots.pair:
-            both.sort(key=lambda each: each.slots.periods[0].start, reverse=True)
-        steps = [self._step(each, "again", "above") for each in both]
+            queries.sort(key=lambda option: option.slots.periods[0].start, reverse=True)
+        steps = [self._step(option, "again", "above") for option in queries]
         change = calculation(self.situation, "(⟦0⟧ - ⟦1⟧) / ⟦1⟧ * 100", self.say("change_name"))
         if self.situation.is_planner:
             steps.append(change._replace(text="⟦0⟧ - ⟦1⟧", name=self.say("difference_name")))
-        steps += [change, *(self._reasons(both) if self.explains else [])]
-        instead = tuple(each.title for each in both if each not in pair)
-        return self._validate_plan(
-            steps, lambda f: self._comparison_text(both, f), lost, instead
-        )
+        steps.append(change)
+        if self.explains:
+            steps += self._reasons(queries)
+        instead = tuple(option.title for option in queries if option not in requested)
 
-    def _pair(self) -> list[ShopQuery]:
+        def answer(findings: Findings) -> str:
+            """Describe both figures, the change and, if asked, its reasons."""
+            sentences = list(map(results.answer, queries, findings))
+            change_index = 3 if self.situation.is_planner else 2
+            if len(findings) > change_index:
+                percent = results.percentage(findings[change_index].text, "+")
+                gap = results.number(float(results.figure(findings[2].text) or 0))
+                key = "difference" if self.situation.is_planner else "change"
+                sentences.append(self.say(key, gap=gap, percent=percent))
+            span = None if self.slots.pair else queries[0].slots.periods[0]
+            if span and span.end > self.situation.today and len(findings) > 2:
+                name = span.japanese if self.question.is_japanese else span.english[3:]
+                sentences.append(self.say("not_over", period=name))
+            reasons = map(self._reason, findings[4:])
+            return "\n\n".join([self.say("space").join(sentences), *reasons])
+
+        return self._validate_plan(steps, answer, lost, instead)
+
+    def _compared_queries(self) -> list[ShopQuery]:
         """Return the newer and the older query, or one per place."""
         intent = "ranking" if self.slots.has("top", "bottom") else "total"
         base = query(intent, self.slots._replace(limit=1))
         if self.slots.pair:
-            return [base.with_slots(values=(place,)) for place in self.slots.pair]
-        first, *others = self.slots.periods or [intents.year_period(self.situation.today.year)]
-        year = first.start.year - 1
-        month = first.start.month
-        before = (
-            intents.year_period(year) if first.is_year else intents.month_period(year, month)
-        )
-        spans = sorted([first, *others, before][:2], key=lambda span: span.start)
+            return [base.with_slots(values=(value,)) for value in self.slots.pair]
+        spans = self.slots.periods or (intents.year_period(self.situation.today.year),)
+        year = spans[0].start.year - 1
+        if spans[0].is_year:
+            year_before = intents.year_period(year)
+        else:
+            year_before = intents.month_period(year, spans[0].start.month)
+        spans = tuple(sorted([*spans, year_before][:2], key=lambda span: span.start))
         return [base.with_slots(periods=(span,)) for span in reversed(spans)]
-
-    def _elsewhen(self, base: ShopQuery) -> list[ShopQuery]:
-        year = self.situation.today.year
-        month = self.situation.today.month
-        spans = [intents.month_period(year, month - ago) for ago in range(3)]
-        if base.slots.periods[0].is_year:
-            spans = [intents.year_period(year - ago) for ago in range(3)]
-        return [base.with_slots(periods=(span,)) for span in spans]
-
-    def _comparison_text(self, pair: Sequence[ShopQuery], findings: Findings) -> str:
-        """Describe both figures, the change and, if asked, its reasons."""
-        sentences = list(map(results.answer, pair, findings))
-        at = 3 if self.situation.is_planner else 2
-        for percent in (results.percentage(f.text, "+") for f in findings[at : at + 1]):
-            gap = results.number(float(results.figure(findings[2].text) or 0))
-            key = "difference" if self.situation.is_planner else "change"
-            sentences.append(self.say(key, gap=gap, percent=percent))
-        span = None if self.slots.pair else pair[0].slots.periods[0]
-        if span and span.end > self.situation.today and len(findings) > 2:
-            name = span.japanese if self.question.is_japanese else span.english[3:]
-            sentences.append(self.say("not_over", period=name))
-        return "\n\n".join(
-            [self.say("space").join(sentences), *map(self._reason, findings[4:])]
-        )
 
     def _reason(self, finding: Finding) -> str:
         if rows := results.parse(finding.text):
             return results.table(rows, self.question)
-        about = self.question.part(self._why())
-        return passages.quote(finding.text, about, 0.75) or self.say("no_reason")
+        why = self.question.part(self._why())
+        return passages.quote(finding.text, why, 0.75) or self.say("no_reason")
 
     @property
     def _unit(self) -> str:
@@ -159,13 +164,17 @@ class ShopPlans:
 
     def _reasons(self, pair: Sequence[ShopQuery]) -> list[DemoStep]:
         """Query the number and size of orders, and the documents."""
-        unit, group = self._unit, LIBRARY["groups"][self._unit][0]
-        spans = [str(each.slots.periods[0].start) for each in pair if each.slots.periods]
-        units = [span[: 4 if unit == "year" else 7] for span in spans]
-        units = ["⟦0 label⟧", "⟦1 label⟧"] if pair[0].intent == "ranking" else units
-        where = f"\nWHERE {group} IN ({quote(*units)})"
-        where = conditions(self.slots, "orders")[0] if self.slots.pair else where
-        sql = select("makeup", {"group": group, "by": unit, "base": "orders", "where": where})
+        unit = self._unit
+        group = LIBRARY["groups"][unit][0]
+        starts = [str(option.slots.periods[0].start) for option in pair if option.slots.periods]
+        units = [start[: 4 if unit == "year" else 7] for start in starts]
+        if pair[0].intent == "ranking":
+            units = ["⟦0 label⟧", "⟦1 label⟧"]
+        condition = f"\nWHERE {group} IN ({quote(*units)})"
+        if self.slots.pair:
+            condition = conditions(self.slots, "orders")[0]
+        fields = {"group": group, "by": unit, "base": "orders", "where": condition}
+        sql = select("makeup", fields)
         makeup = self._step(pair[0])._replace(text=sql, name=self.say("makeup_name"))
         return [makeup._replace(expected=self.say("expect_rows")), *self._lookup()]
 
@@ -176,11 +185,9 @@ class ShopPlans:
     def _step(
         self, shop_query: ShopQuery, thought: str = "query", expected: str = ""
     ) -> DemoStep:
-        title, expected = (
-            shop_query.title,
-            expected or ("value" if shop_query.is_value else "row"),
-        )
+        title = shop_query.title
         thought = self.say(f"think_{thought}", title=title)
+        expected = expected or ("value" if shop_query.is_value else "row")
         expected = self.say(f"expect_{expected}", title=title)
         return DemoStep(title, self.database, shop_query.sql, thought, expected)
 

@@ -33,11 +33,12 @@ class DemoPlan(NamedTuple):
 
 
 def calculation(situation: Situation, text: str, name: str, thought: str = "rest") -> DemoStep:
-    say, tool = situation.question.say, situation.calculator or Offer("calculator")
+    say = situation.question.say
+    tool = situation.calculator or Offer("calculator")
     return DemoStep(name, tool, text, say(f"think_{thought}"), say("expect_figure"))
 
 
-def search(situation: Situation, tool: Offer, words: str) -> DemoStep:
+def search(situation: Situation, tool: Offer, query: str) -> DemoStep:
     say = situation.question.say
-    name = say("search_name", name=shorten_line(words, MAX_NAME_CHARS))
-    return DemoStep(name, tool, words, say("think_search"), say("expect_passage"))
+    name = say("search_name", name=shorten_line(query, MAX_NAME_CHARS))
+    return DemoStep(name, tool, query, say("think_search"), say("expect_passage"))

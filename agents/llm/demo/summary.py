@@ -21,22 +21,23 @@ def write(messages: list[Any]) -> str | None:
     if first.get("role") != "system" or not ASKED.search(str(first.get("content"))):
         return None
     text = str(messages[-1].get("content", "")).replace(PREAMBLE, "")
-    said = [_line(*found.groups()) for found in LINE.finditer(text)]
-    return "\n".join(line for line in said[-MAX_LINES:] if line) or "…"
+    lines = []
+    for match in list(LINE.finditer(text))[-MAX_LINES:]:
+        short = shorten_line(re.sub(r"</?earlier_conversation>", " ", match[2]), MAX_CHARS)
+        if short:
+            lines.append(f"- {match[1]}: {short}")
+    return "\n".join(lines) or "…"
 
 
 def confirm(messages: list[Any]) -> str | None:
     """Return that a fact was saved, if the instructions say so."""
     last = messages[-1] if messages else {}
-    told = (str(m.get("content")) for m in (*messages[:1], last) if m.get("role") != "tool")
-    found = next((match for text in told if (match := SAVED.search(text))), None)
-    if found is None or last.get("role") != "user":
+    if last.get("role") != "user":
         return None
-    if is_japanese(found["text"]):
-        return f"覚えました：「{found['text']}」"
-    return f"I'll remember: {found['text']}"
-
-
-def _line(speaker: str, words: str) -> str:
-    short = shorten_line(re.sub(r"</?earlier_conversation>", " ", words), MAX_CHARS)
-    return f"- {speaker}: {short}" if short else ""
+    for message in (*messages[:1], last):
+        if message.get("role") == "tool":
+            continue
+        if match := SAVED.search(str(message.get("content"))):
+            fact = match["text"]
+            return f"覚えました：「{fact}」" if is_japanese(fact) else f"I'll remember: {fact}"
+    return None

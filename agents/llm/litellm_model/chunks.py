@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from agents.engine.turn import Chunk
@@ -22,37 +22,30 @@ SIGNATURE_SEPARATOR = "__thought__"  # LiteLLM also puts Gemini's signature into
 REASONING_READ_ONLY = {"groq"}  # reasoning is in `reasoning`, and rejected in a request
 
 
-def to_choice(choice: Mapping[str, Any]) -> dict[str, Any]:
-    is_whole = choice.get("delta") is None and choice.get("message")
-    key = "message" if is_whole else "delta"
-    return {
-        "index": choice.get("index") or 0,
-        key: dict(choice.get(key) or {}),
-        "finish_reason": choice.get("finish_reason"),
-    }
-
-
-def is_final(chunk: Chunk) -> bool:
-    return any(choice["finish_reason"] for choice in chunk["choices"])
-
-
 async def convert_chunks(stream: Any) -> AsyncGenerator[Chunk, None]:
     """Convert LiteLLM's chunks field by field, because dumping them costs far more.
 
     If the provider never sent a finish reason, LiteLLM reports `stop`, which is an error here.
     """
     has_started = False
-    reasons = _track_finish_reasons(stream)
-    thoughts = (
-        "reasoning"
-        if stream.custom_llm_provider in REASONING_READ_ONLY
-        else "reasoning_content"
-    )
+    reasons: list[str] = []
+    create = stream.chunk_creator
+
+    def create_chunk(chunk: Any) -> Any:
+        """Collect finish reasons, which LiteLLM forgets if more chunks follow."""
+        created = create(chunk=chunk)
+        if reason := stream.received_finish_reason or stream.intermittent_finish_reason:
+            reasons.append(reason)
+        return created
+
+    stream.chunk_creator = create_chunk
+    is_read_only = stream.custom_llm_provider in REASONING_READ_ONLY
+    reasoning_field = "reasoning" if is_read_only else "reasoning_content"
     async for chunk in stream:
         choices = [
             {
                 "index": choice.index,
-                "delta": _to_delta(choice.delta, thoughts),
+                "delta": _to_delta(choice.delta, reasoning_field),
                 "finish_reason": reasons[-1] if choice.finish_reason and reasons else None,
             }
             for choice in chunk.choices
@@ -68,35 +61,23 @@ async def convert_chunks(stream: Any) -> AsyncGenerator[Chunk, None]:
         raise EOFError
 
 
-def _track_finish_reasons(stream: Any) -> list[str]:
-    """Collect finish reasons, which LiteLLM forgets if more chunks follow."""
-    reasons: list[str] = []
-    create = stream.chunk_creator
-
-    def create_chunk(chunk: Any) -> Any:
-        created = create(chunk=chunk)
-        if reason := stream.received_finish_reason or stream.intermittent_finish_reason:
-            reasons.append(reason)
-        return created
-
-    stream.chunk_creator = create_chunk
-    return reasons
-
-
-def _to_delta(delta: Any, thoughts: str) -> dict[str, Any]:
+def _to_delta(delta: Any, reasoning_field: str) -> dict[str, Any]:
     fields = {name: getattr(delta, name, None) for name in DELTA_FIELDS}
-    fields[thoughts] = getattr(delta, "reasoning_content", None)
-    fields["tool_calls"] = [
-        _to_tool_call(call) for call in getattr(delta, "tool_calls", None) or ()
-    ]
+    fields[reasoning_field] = getattr(delta, "reasoning_content", None)
+    calls: list[dict[str, Any]] = []
+    for call in getattr(delta, "tool_calls", None) or ():
+        converted = {
+            "index": call.index,
+            "id": call.id and call.id.partition(SIGNATURE_SEPARATOR)[0],
+            "type": "function",
+            "function": {"name": call.function.name, "arguments": call.function.arguments},
+        }
+        for name in TOOL_CALL_FIELDS:
+            if value := getattr(call, name, None):
+                converted[name] = value
+        calls.append(converted)
+    fields["tool_calls"] = calls
     return {name: value for name, value in fields.items() if value}
-
-
-def _to_tool_call(call: Any) -> dict[str, Any]:
-    function = {"name": call.function.name, "arguments": call.function.arguments}
-    fields = {name: value for name in TOOL_CALL_FIELDS if (value := getattr(call, name, None))}
-    id = call.id and call.id.partition(SIGNATURE_SEPARATOR)[0]
-    return {"index": call.index, "id": id, "type": "function", "function": function, **fields}
 
 
 def add_cost(chunk: Chunk, limits: UsageLimits, litellm: Any) -> Chunk:

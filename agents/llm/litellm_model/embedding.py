@@ -4,14 +4,14 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
 
 from agents.engine.errors import AgentError
 from agents.engine.resilience import RetryPolicy
 from agents.llm import parameters as model_parameters
 
 from ..embedding_batches import batches, limits_for
-from ..provider_errors import explain
+from ..wire.provider_errors import explain
 from .loading import PROVIDER_MODULES, import_modules, warm_up
 
 
@@ -26,23 +26,20 @@ class EmbeddingClient:
 
     def embed(self, texts: Sequence[str], deadline: float = 60.0) -> list[list[float]]:
         """Return a vector for each text; `deadline` is for each batch with its retries."""
+        policy = RetryPolicy(max_retries=self.retries)
         vectors: list[list[float]] = []
         for batch in batches(texts, limits_for(self.model)):
-            vectors += self._embed_batch(batch, time.monotonic() + deadline)
+            until = time.monotonic() + deadline
+            for attempt in count(1):
+                try:
+                    vectors += self._request(batch, max(1.0, until - time.monotonic()))
+                    break
+                except AgentError as error:
+                    pause = policy.wait(error, attempt)
+                    if pause is None or time.monotonic() + pause >= until:
+                        raise
+                    time.sleep(pause)
         return vectors
-
-    def _embed_batch(self, texts: list[str], until: float) -> list[list[float]]:
-        policy = RetryPolicy(max_retries=self.retries)
-        attempt = 0
-        while True:
-            try:
-                return self._request(texts, max(1.0, until - time.monotonic()))
-            except AgentError as error:
-                attempt += 1
-                pause = policy.wait(error, attempt)
-                if pause is None or time.monotonic() + pause >= until:
-                    raise
-                time.sleep(pause)
 
     def _request(self, texts: list[str], seconds: float) -> list[list[float]]:
         settings = model_parameters.ModelSettings(
@@ -64,12 +61,5 @@ class EmbeddingClient:
         except Exception as error:
             # Not `from error`: a provider's message may contain the key, and logs print causes.
             raise explain(error, model=self.model, secrets=(self.api_key,)) from None
-        return [_vector(row) for row in sorted(response.data, key=_position)]
-
-
-def _position(row: Any) -> int:
-    return int(row["index"])
-
-
-def _vector(row: Any) -> list[float]:
-    return [float(number) for number in row["embedding"]]
+        rows = sorted(response.data, key=lambda row: int(row["index"]))
+        return [[float(number) for number in row["embedding"]] for row in rows]

@@ -48,17 +48,15 @@ def load_in_thread(load: Callable[[], Any]) -> "Future[Any]":
     loading: Future[Any] = Future()
     # Marked as running, so that cancelling one waiting run doesn't cancel it for all.
     loading.set_running_or_notify_cancel()
-    threading.Thread(
-        target=_complete_load, args=(loading, load), name="litellm", daemon=True
-    ).start()
+
+    def complete() -> None:
+        try:
+            loading.set_result(load())
+        except BaseException as error:
+            loading.set_exception(error)
+
+    threading.Thread(target=complete, name="litellm", daemon=True).start()
     return loading
-
-
-def _complete_load(loading: "Future[Any]", load: Callable[[], Any]) -> None:
-    try:
-        loading.set_result(load())
-    except BaseException as error:
-        loading.set_exception(error)
 
 
 def _import_litellm() -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engine.errors import ModelError
+from agents.engine.sentences import Sentence as _
 from agents.llm import parameters as model_parameters
 
 from ..media_models import MediaModel, Upload
@@ -29,17 +30,18 @@ async def transcribe(
 ) -> dict[str, Any]:
     """Return a transcript in OpenAI's format, with times where the provider has them."""
     litellm = await _load(service)
-    wanted = {name: value for name, value in fields.items() if value}
+    options = {name: value for name, value in fields.items() if value}
     file = (sound.name, sound.data, sound.mime_type)
-    reply = await litellm.atranscription(file=file, **wanted, **_request(service))
+    reply = await litellm.atranscription(file=file, **options, **_request(service))
     return _to_dict(reply)
 
 
 async def speak(service: MediaModel, text: str, voice: str) -> bytes:
     """Return an MP3 of the text."""
     litellm = await _load(service)
-    wanted = {"input": text, "voice": voice, "response_format": "mp3"}
-    reply = await litellm.aspeech(**wanted, **_request(service))
+    reply = await litellm.aspeech(
+        input=text, voice=voice, response_format="mp3", **_request(service)
+    )
     return bytes(reply.content)
 
 
@@ -47,8 +49,9 @@ async def generate_image(service: MediaModel, prompt: str, size: str) -> dict[st
     """Return a reply in OpenAI's format, with one image in base64."""
     litellm = await _load(service)
     # Providers that only know other sizes or formats get those they know: drop_params is set.
-    wanted = {"prompt": prompt, "n": 1, "size": size, "response_format": "b64_json"}
-    reply = await litellm.aimage_generation(**wanted, **_request(service))
+    reply = await litellm.aimage_generation(
+        prompt=prompt, n=1, size=size, response_format="b64_json", **_request(service)
+    )
     return _to_dict(reply)
 
 
@@ -57,8 +60,9 @@ async def complete(
 ) -> dict[str, Any]:
     """Return a chat model's reply in OpenAI's format."""
     litellm = await _load(service)
-    wanted = {"messages": messages, "max_tokens": max_tokens}
-    reply = await litellm.acompletion(**wanted, **_request(service))
+    reply = await litellm.acompletion(
+        messages=messages, max_tokens=max_tokens, **_request(service)
+    )
     return _to_dict(reply)
 
 
@@ -73,8 +77,20 @@ def _request(service: MediaModel) -> dict[str, Any]:
     """Return where to send it; a key of the environment only goes to an address from there."""
     limits = {"timeout": service.seconds, "max_retries": 0, "num_retries": 0}
     prefix = service.model.partition("/")[0]
-    if prefix in MEDIA_PROVIDERS:
-        return {"model": service.model, **_place(service, MEDIA_PROVIDERS[prefix]), **limits}
+    if variable := MEDIA_PROVIDERS.get(prefix):
+        key = service.key or ("" if service.url else service.environ.get(variable, ""))
+        if not key and not service.url:
+            raise ModelError(
+                _("The model %(model)s has no API key.", model=repr(service.model)),
+                advice=_("Set the environment variable %(names)s.", names=variable),
+            )
+        return {
+            "model": service.model,
+            # LiteLLM always gets one, so that it doesn't look for one itself.
+            "api_key": key or "none",
+            "api_base": service.url or None,
+            **limits,
+        }
     settings = model_parameters.ModelSettings(
         model=service.model, base_url=service.url or None, api_key=service.key
     )
@@ -86,18 +102,6 @@ def _request(service: MediaModel) -> dict[str, Any]:
         "api_base": model_parameters.resolve_address(settings, service.environ),
         **limits,
     }
-
-
-def _place(service: MediaModel, variable: str) -> dict[str, str | None]:
-    """Return the address and the key of a provider without chat models."""
-    key = service.key or ("" if service.url else service.environ.get(variable, ""))
-    if not key and not service.url:
-        raise ModelError(
-            f"The model {service.model!r} has no API key.",
-            advice=f"Set the environment variable {variable}.",
-        )
-    # LiteLLM always gets one, so that it doesn't look for one itself.
-    return {"api_key": key or "none", "api_base": service.url or None}
 
 
 def _to_dict(reply: Any) -> dict[str, Any]:

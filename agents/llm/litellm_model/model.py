@@ -10,11 +10,12 @@ from typing import Any
 from agents.engine.turn import Chunk
 from agents.llm import parameters as model_parameters
 
-from .. import openai_request, prompt_caching
-from ..provider_errors import explain
+from .. import prompt_caching
+from ..direct import openai_request
 from ..providers import find_provider
 from ..routing import account_id
 from ..usage_limits import UsageLimits
+from ..wire.provider_errors import explain
 from .chunks import add_cost, convert_chunks
 from .loading import PROVIDER_MODULES, import_modules, warm_up
 from .wire import read_wire
@@ -62,12 +63,17 @@ class LiteLLMModel:
         try:
             if modules := PROVIDER_MODULES.get(model_parameters.provider_prefix(model)):
                 await asyncio.wrap_future(import_modules(modules))
-            async with (
-                aclosing(await litellm.acompletion(**request)) as reply_stream,
-                aclosing(_read_chunks(reply_stream)) as chunks,
-            ):
-                async for chunk in chunks:
-                    yield add_cost(chunk, limits, litellm)
+            async with aclosing(await litellm.acompletion(**request)) as reply_stream:
+                wire = reply_stream.completion_stream
+                is_wire = isinstance(wire, import_module("openai").AsyncStream)
+                is_text = "text-completion" in str(reply_stream.custom_llm_provider)
+                if is_wire and not is_text:
+                    chunks = read_wire(wire.response)
+                else:
+                    chunks = convert_chunks(reply_stream)
+                async with aclosing(chunks):
+                    async for chunk in chunks:
+                        yield add_cost(chunk, limits, litellm)
         except Exception as error:
             # Not `from error`: a provider's message may contain the key, and logs print causes.
             secrets = (self._api_key, *self._secrets.values())
@@ -111,11 +117,3 @@ class LiteLLMModel:
             "num_retries": 0,
             "timeout": httpx.Timeout(self.timeout, connect=self.connect_timeout),
         }
-
-
-def _read_chunks(stream: Any) -> AsyncGenerator[Chunk, None]:
-    inner = stream.completion_stream
-    is_wire = isinstance(inner, import_module("openai").AsyncStream)
-    if is_wire and "text-completion" not in str(stream.custom_llm_provider):
-        return read_wire(inner.response)
-    return convert_chunks(stream)

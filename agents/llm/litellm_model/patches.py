@@ -16,18 +16,20 @@ CLIENT_FACTORIES = (
 GEMINI_MODULE = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
 # LiteLLM maps all of these to `stop`, so that a failed or truncated reply would pass as
 # complete. The values on the right are allowed by its types.
-FINISH_FAILED, FINISH_MALFORMED = "finish_reason_unspecified", "malformed_function_call"
+FINISH_FAILED = "finish_reason_unspecified"
+FINISH_MALFORMED = "malformed_function_call"
 FINISH_REASONS = {
-    **dict.fromkeys(
-        ("error", "ERROR", "network_error", "TOO_MANY_TOOL_CALLS", FINISH_FAILED), FINISH_FAILED
-    ),
-    **dict.fromkeys(
-        ("insufficient_system_resource", "MISSING_THOUGHT_SIGNATURE"), FINISH_FAILED
-    ),
-    **dict.fromkeys(
-        ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", FINISH_MALFORMED), FINISH_MALFORMED
-    ),
+    "error": FINISH_FAILED,
+    "ERROR": FINISH_FAILED,
+    "network_error": FINISH_FAILED,
+    "TOO_MANY_TOOL_CALLS": FINISH_FAILED,
+    "insufficient_system_resource": FINISH_FAILED,
+    "MISSING_THOUGHT_SIGNATURE": FINISH_FAILED,
+    FINISH_FAILED: FINISH_FAILED,
+    "MALFORMED_FUNCTION_CALL": FINISH_MALFORMED,
+    "MALFORMED_RESPONSE": FINISH_MALFORMED,
     "UNEXPECTED_TOOL_CALL": FINISH_MALFORMED,
+    FINISH_MALFORMED: FINISH_MALFORMED,
     "model_context_window_exceeded": "length",
 }
 
@@ -64,24 +66,21 @@ def disable_retries() -> None:
     after a lost connection, although the provider may have answered the first one.
     """
     owner = import_module("litellm.llms.openai.openai").OpenAIChatCompletion
-    owner._get_openai_client = _without_retries(owner._get_openai_client)
-    handler = import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
-    handler.single_connection_post_request = _reraise
+    get_client = owner._get_openai_client
 
-
-def _without_retries(get_client: Any) -> Any:
     @wraps(get_client)
-    def get(*args: Any, **options: Any) -> Any:
+    def get_client_without_retries(*args: Any, **options: Any) -> Any:
         client = get_client(*args, **options)
         if client is not None:
             client.max_retries = 0
         return client
 
-    return get
+    async def reraise(*_: Any, **__: Any) -> None:
+        raise  # LiteLLM calls this while it handles the error
 
-
-async def _reraise(*_: Any, **__: Any) -> None:
-    raise  # LiteLLM calls this while it handles the error
+    owner._get_openai_client = get_client_without_retries
+    handler = import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
+    handler.single_connection_post_request = reraise
 
 
 def _without_redirects(maker: Any) -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from .loading import PROVIDER_MODULES, import_modules, load_in_thread, warm_up
@@ -26,18 +26,18 @@ def warm_up_provider(prefix: str) -> "Future[Any]":
 
     No request leaves the process.
     """
-    return load_in_thread(partial(_dry_run, prefix))
 
+    def dry_run() -> None:
+        litellm = warm_up().result()
+        if modules := PROVIDER_MODULES.get(prefix):
+            import_modules(modules).result()
+        is_rehearsal.set(True)  # only in this thread
+        options = AWS_DUMMY_OPTIONS if prefix == "bedrock" else {"base_url": UNREACHABLE_URL}
+        name = "anthropic.claude" if prefix == "bedrock" else "rehearsal"
+        llm = LiteLLMModel(**options)
+        hello = [{"role": "user", "content": "."}]
+        with suppress(Exception):  # it is meant to fail, and each provider fails differently
+            request = llm._request(f"{prefix}/{name}", hello, None, {})
+            asyncio.run(litellm.acompletion(**request))
 
-def _dry_run(prefix: str) -> None:
-    litellm = warm_up().result()
-    if modules := PROVIDER_MODULES.get(prefix):
-        import_modules(modules).result()
-    is_rehearsal.set(True)  # only in this thread
-    options = AWS_DUMMY_OPTIONS if prefix == "bedrock" else {"base_url": UNREACHABLE_URL}
-    name = "anthropic.claude" if prefix == "bedrock" else "rehearsal"
-    llm = LiteLLMModel(**options)
-    hello = [{"role": "user", "content": "."}]
-    with suppress(Exception):  # it is meant to fail, and each provider fails differently
-        request = llm._request(f"{prefix}/{name}", hello, None, {})
-        asyncio.run(litellm.acompletion(**request))
+    return load_in_thread(dry_run)

@@ -11,7 +11,7 @@ from agents.llm import parameters as model_parameters
 
 from .. import model_info, usage_limits
 from ..media_models import MediaUsage
-from ..provider_errors import explain
+from ..wire.provider_errors import explain
 from .loading import PROVIDER_MODULES, import_modules, warm_up
 
 LOAD_SECONDS = 60
@@ -55,8 +55,9 @@ class RerankClient:
                 api_base=model_parameters.resolve_address(settings, os.environ),
                 timeout=REQUEST_SECONDS,
             )
-            results = sorted(response.results, key=lambda one: -one["relevance_score"])
-            return [int(one["index"]) for one in results], self._usage(response, query, texts)
+            results = sorted(response.results, key=lambda result: -result["relevance_score"])
+            indexes = [int(result["index"]) for result in results]
+            return indexes, self._usage(response, query, texts)
         except Exception as error:
             # Not `from error`: a provider's message may contain the key.
             raise explain(error, model=self.model, secrets=(self.api_key,)) from None
@@ -67,26 +68,27 @@ class RerankClient:
         At most as much as was sent: every text once, together with the query.
         """
         meta = response.meta or {}
-        billed, counted = meta.get("billed_units") or {}, meta.get("tokens") or {}
+        billed = meta.get("billed_units") or {}
+        tokens = meta.get("tokens") or {}
         limits = usage_limits.UsageLimits(
             self.model, [{"content": f"{query}\n{text}"} for text in texts], None, {}
         )
-        used = limits.clamp(
+        usage = limits.clamp(
             {
-                "prompt_tokens": counted.get("input_tokens") or billed.get("total_tokens"),
-                "completion_tokens": counted.get("output_tokens"),
+                "prompt_tokens": tokens.get("input_tokens") or billed.get("total_tokens"),
+                "completion_tokens": tokens.get("output_tokens"),
             }
         )
-        excess = dict(used.get("reported", {}))
+        excess = dict(usage.get("reported", {}))
         cost = response.hidden_params.get("response_cost") or None  # 0 for unknown prices
-        each = model_info.provider_entry(self.model).get(QUERY_COST)
-        if cost and isinstance(each, int | float) and cost > each * len(texts) > 0:
+        rate = model_info.provider_entry(self.model).get(QUERY_COST)
+        if cost and isinstance(rate, int | float) and cost > rate * len(texts) > 0:
             excess["cost"] = cost
-            cost = each * len(texts)
+            cost = rate * len(texts)
         return MediaUsage(
             model=self.model,
             cost=cost,
-            prompt_tokens=used.get("prompt_tokens") or 0,
-            completion_tokens=used.get("completion_tokens") or 0,
+            prompt_tokens=usage.get("prompt_tokens") or 0,
+            completion_tokens=usage.get("completion_tokens") or 0,
             reported=excess,
         )

@@ -9,8 +9,7 @@ from typing import Any
 
 from agents.engine.turn import Chunk
 
-from ..provider_errors import StreamFailed, StreamGarbled
-from .chunks import is_final, to_choice
+from ..wire.provider_errors import StreamFailed, StreamGarbled
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
@@ -21,13 +20,19 @@ async def read_wire(response: Any) -> AsyncGenerator[Chunk, None]:
     try:
         async with aclosing(_read_lines(response)) as lines:
             async for line in lines:
-                data = _event_data(line)
+                # Some servers send one JSON object, also for errors.
+                data = line if line.startswith(b"{") else b""
+                if line.startswith(b"data:"):
+                    data = line[5:].strip()
+                elif line.startswith(b"error: {"):  # llama.cpp
+                    data = b'{"error":%b}' % line[6:].strip()
                 if data == b"[DONE]":
                     ended = True
                     await _drain(lines)
                 elif data:
                     chunk = _parse_chunk(data)
-                    has_started, ended = True, ended or is_final(chunk)
+                    has_started = True
+                    ended = ended or any(c["finish_reason"] for c in chunk["choices"])
                     yield chunk
     except import_module("httpx").HTTPError:
         if not ended:
@@ -36,26 +41,17 @@ async def read_wire(response: Any) -> AsyncGenerator[Chunk, None]:
         raise EOFError
 
 
-def _event_data(line: bytes) -> bytes:
-    """Return an event's data; some servers send one JSON object, also for errors."""
-    if line.startswith(b"data:"):
-        return line[5:].strip()
-    if line.startswith(b"error: {"):  # llama.cpp
-        return b'{"error":%b}' % line[6:].strip()
-    return line if line.startswith(b"{") else b""
-
-
 async def _read_lines(response: Any) -> AsyncGenerator[bytes, None]:
     """Split at line feeds only, because JSON may contain other line separators."""
-    rest = b""
+    open_line = b""
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
-            *lines, rest = (rest + piece).split(b"\n")
+            *lines, open_line = (open_line + piece).split(b"\n")
             for line in lines:
                 yield line
-            if len(rest) > MAX_LINE_BYTES:
+            if len(open_line) > MAX_LINE_BYTES:
                 raise StreamGarbled("a line without an end")
-    yield rest
+    yield open_line
 
 
 async def _drain(lines: AsyncGenerator[bytes, None]) -> None:
@@ -67,14 +63,26 @@ async def _drain(lines: AsyncGenerator[bytes, None]) -> None:
 
 
 def _parse_chunk(data: bytes) -> Chunk:
+    choices = []
     try:
         event = json.loads(data.decode(errors="replace"))
-        failed = event.get("error") or (event if event.get("object") == "error" else None)
+        failure = event.get("error") or (event if event.get("object") == "error" else None)
         usage = event.get("usage")
-        choices = [to_choice(choice) for choice in event.get("choices") or ()]
+        for choice in event.get("choices") or ():
+            is_whole = choice.get("delta") is None and choice.get("message")
+            field = "message" if is_whole else "delta"
+            choices.append(
+                {
+                    "index": choice.get("index") or 0,
+                    field: dict(choice.get(field) or {}),
+                    "finish_reason": choice.get("finish_reason"),
+                }
+            )
     except (AttributeError, TypeError, ValueError) as error:
         raise StreamGarbled("an event that is not a chunk") from error
-    if failed:
-        raise StreamFailed(failed)
-    used = {"usage": usage} if isinstance(usage, dict) else {}
-    return {"id": event.get("id"), "model": event.get("model"), "choices": choices, **used}
+    if failure:
+        raise StreamFailed(failure)
+    chunk = {"id": event.get("id"), "model": event.get("model"), "choices": choices}
+    if isinstance(usage, dict):
+        chunk["usage"] = usage
+    return chunk

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engine.errors import ModelError
+from agents.engine.sentences import Sentence as _
 from agents.llm.providers import first_env
 
 from .model_names import full_name, provider_of, provider_prefix
@@ -15,23 +16,24 @@ BASETEN_DEPLOYMENT = re.compile(r"[A-Za-z0-9]{8}")
 # Options that change the host or the account of a request.
 DESTINATION_OPTIONS = frozenset(
     {
-        *(
-            "aws_region_name",
-            "aws_role_name",
-            "aws_external_id",
-            "aws_bedrock_runtime_endpoint",
-        ),
-        *("vertex_project", "vertex_location", "api_version"),
+        "api_version",
+        "aws_bedrock_runtime_endpoint",
+        "aws_external_id",
+        "aws_region_name",
+        "aws_role_name",
+        "vertex_location",
+        "vertex_project",
     }
 )
 # LiteLLM prefers these to the keys it is given.
 AWS_IDENTITY_VARIABLES = ("AWS_ROLE_NAME", "AWS_PROFILE_NAME", "AWS_WEB_IDENTITY_TOKEN")
-AMBIENT_IDENTITY = (
-    "aws_bedrock_runtime_endpoint can't be used while the environment sets an AWS role or "
-    "profile, because its credentials would be sent to that endpoint."
+AMBIENT_IDENTITY = _(
+    "aws_bedrock_runtime_endpoint can't be used while the environment "
+    "sets an AWS role or profile, because its credentials would be "
+    "sent to that endpoint."
 )
 PLACEHOLDER_KEY = "not-needed"
-CHECK_KEY_ADVICE = "Check this model's API key."
+CHECK_KEY_ADVICE = _("Check this model's API key.")
 
 
 def destination(settings: ModelSettings, provider: str = "") -> tuple[Any, ...]:
@@ -54,9 +56,10 @@ def resolve_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | No
     only sent to its own provider, at the provider's address or one from the environment. None
     leaves the choice to LiteLLM, for providers that authenticate a machine by other means.
     """
-    prefix, provider = provider_prefix(settings.model), provider_of(settings.model)
     if settings.api_key:
         return settings.api_key
+    prefix = provider_prefix(settings.model)
+    provider = provider_of(settings.model)
     if prefix in AWS_PREFIXES:
         if has_custom_address(settings) and first_env(AWS_IDENTITY_VARIABLES, environ)[1]:
             raise SettingNotAllowed(AMBIENT_IDENTITY)
@@ -72,7 +75,7 @@ def resolve_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | No
     key = first_env(provider.keys, environ)[1]
     if not key and provider.needs_key:
         raise ModelError(
-            f"The model {settings.model!r} has no API key.",
+            _("The model %(model)s has no API key.", model=repr(settings.model)),
             advice=CHECK_KEY_ADVICE,
         )
     return key or PLACEHOLDER_KEY
@@ -87,11 +90,11 @@ def resolve_address(settings: ModelSettings, environ: Mapping[str, str]) -> str 
     provider = provider_of(settings.model)
     if settings.base_url or provider is None or provider.base_url or not provider.addresses:
         return settings.base_url
-    if not (named := first_env(provider.addresses, environ)[1]):
+    if not (address := first_env(provider.addresses, environ)[1]):
         names = " or ".join(provider.addresses)
-        sentence = f"The model {settings.model!r} has no URL."
-        raise ModelError(sentence, advice=f"Enter its URL, or set {names}.")
-    return named if resolve_key(settings, environ) else None
+        sentence = _("The model %(model)s has no URL.", model=repr(settings.model))
+        raise ModelError(sentence, advice=_("Enter its URL, or set %(names)s.", names=names))
+    return address if resolve_key(settings, environ) else None
 
 
 def blank_credentials(settings: ModelSettings) -> dict[str, str]:
@@ -112,12 +115,12 @@ def has_own_key(settings: ModelSettings) -> bool:
 
 def _model_location(model: str) -> str:
     """Return the part of a name that decides the destination, e.g. a region or account."""
-    prefix, _, rest = full_name(model).partition("/")
-    if prefix == "baseten" and BASETEN_DEPLOYMENT.fullmatch(rest.replace("baseten/", "")):
-        return f"{prefix}/{rest}"  # has its own host
+    prefix, _, name = full_name(model).partition("/")
+    if prefix == "baseten" and BASETEN_DEPLOYMENT.fullmatch(name.replace("baseten/", "")):
+        return f"{prefix}/{name}"  # has its own host
     if prefix not in AWS_PREFIXES | {"vertex_ai", "fireworks_ai"}:
         return prefix
-    if "arn:" in rest:
-        before, _, arn = rest.partition("arn:")
-        return f"{prefix}/{before}arn:{':'.join(arn.split(':')[:4])}"
-    return f"{prefix}/{rest.rpartition('/')[0]}"
+    if "arn:" in name:
+        path, _, arn = name.partition("arn:")
+        return f"{prefix}/{path}arn:{':'.join(arn.split(':')[:4])}"
+    return f"{prefix}/{name.rpartition('/')[0]}"

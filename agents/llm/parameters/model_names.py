@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
 from agents.engine.text import shorten
 from agents.llm.providers import ModelProvider, find_provider
 
@@ -14,9 +15,9 @@ MAX_NAME_CHARS = 200
 MODEL_NAME = re.compile(r"[A-Za-z0-9_-]+/[\w.:@~+/()=,-]*[\w)]", re.ASCII)
 FILE_PATH = re.compile(r"\s*(?:~?/|\.{1,2}/|[A-Za-z]:[\\/]|\\\\)")
 ARN = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{12}:[\w/.:-]+", re.ASCII)
-INVALID_NAME = "Enter it as provider/model, without spaces, URLs or references."
-UNKNOWN_PROVIDER = "Unknown provider: {name}."
-MISSING_PROVIDER = "{name} doesn't include a provider. Enter it as provider/model."
+INVALID_NAME = _("Enter it as provider/model, without spaces, URLs or references.")
+UNKNOWN_PROVIDER = _("Unknown provider: %(name)s.")
+MISSING_PROVIDER = _("%(name)s doesn't include a provider. Enter it as provider/model.")
 
 
 @lru_cache(maxsize=256)
@@ -24,19 +25,20 @@ def name_problem(model: str) -> str:
     """Return why a model name is invalid, or an empty string."""
     if (provider := provider_of(model)) is None:
         prefix = short_name(model.partition("/")[0]) if "/" in model else ""
-        words = UNKNOWN_PROVIDER if prefix else MISSING_PROVIDER
-        return words.format(name=prefix or short_name(model))
-    name = full_name(model)
-    rest = name.partition("/")[2]
-    parts = rest.split("/")
-    is_plain = bool(MODEL_NAME.fullmatch(name)) and len(name) <= MAX_NAME_CHARS
+        sentence = UNKNOWN_PROVIDER if prefix else MISSING_PROVIDER
+        return sentence.fill(name=prefix or short_name(model))
+    name_with_prefix = full_name(model)
+    name = name_with_prefix.partition("/")[2]
+    segments = name.split("/")
+    is_plain = MODEL_NAME.fullmatch(name_with_prefix) is not None
+    is_plain = is_plain and len(name_with_prefix) <= MAX_NAME_CHARS
     # A server that gets the name in the body may use a file path as the name.
-    is_path = rest.startswith("/") and provider.speaks_openai
-    has_gap = "" in (parts[1:] if is_path else parts)
-    is_elsewhere = REFERENCE_PATTERN.match(rest) or (FILE_PATH.match(rest) and not is_path)
-    if not is_plain or has_gap or is_elsewhere or {".", ".."} & {*parts}:
+    is_path = name.startswith("/") and provider.speaks_openai
+    has_gap = "" in (segments[1:] if is_path else segments)
+    is_elsewhere = REFERENCE_PATTERN.match(name) or (FILE_PATH.match(name) and not is_path)
+    if not is_plain or has_gap or is_elsewhere or {".", ".."} & {*segments}:
         return INVALID_NAME
-    if "arn:" in rest and not ARN.fullmatch(rest[rest.index("arn:") :]):
+    if "arn:" in name and not ARN.fullmatch(name[name.index("arn:") :]):
         return INVALID_NAME
     return ""
 

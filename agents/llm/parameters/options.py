@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from agents.engine.sentences import Sentence as _
+
 from .value_rules import (
     BOOLEAN,
     CREDENTIAL,
@@ -61,25 +63,25 @@ SELF_HOSTED_OPTIONS = {
     **dict.fromkeys(("min_tokens", "num_ctx", "num_predict", "thinking_budget"), INTEGER),
     **dict.fromkeys(("skip_special_tokens", "include_reasoning", "enable_thinking"), BOOLEAN),
     "chat_template_kwargs": FLAT_OBJECT,
-    "think": one_of("true, false or a word", BOOLEAN, SHORT_TEXT),
+    "think": one_of(_("true, false or a word"), BOOLEAN, SHORT_TEXT),
     "keep_alive": DURATION,
 }
 AWS_OPTIONS = {
-    "aws_region_name": pattern_rule("a region, e.g. eu-central-1", REGION),
-    "aws_role_name": pattern_rule("a role ARN", ROLE_ARN),
-    "aws_session_name": pattern_rule("a name", re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)),
-    "aws_external_id": pattern_rule("an ID", re.compile(r"[\w+=,.@-]{2,200}", re.ASCII)),
+    "aws_region_name": pattern_rule(_("a region, e.g. eu-central-1"), REGION),
+    "aws_role_name": pattern_rule(_("a role ARN"), ROLE_ARN),
+    "aws_session_name": pattern_rule(_("a name"), re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)),
+    "aws_external_id": pattern_rule(_("an ID"), re.compile(r"[\w+=,.@-]{2,200}", re.ASCII)),
     "guardrailConfig": object_of(
         guardrailIdentifier=SHORT_TEXT, guardrailVersion=SHORT_TEXT, trace=SHORT_TEXT
     ),
 }
 GOOGLE_OPTIONS = {
     "safety_settings": list_of(
-        "a list of objects with category and threshold",
+        _("a list of objects with category and threshold"),
         object_of(category=SHORT_TEXT, threshold=SHORT_TEXT),
     ),
 }
-AZURE_OPTIONS = {"api_version": pattern_rule("a version, e.g. 2024-10-21", API_VERSION)}
+AZURE_OPTIONS = {"api_version": pattern_rule(_("a version, e.g. 2024-10-21"), API_VERSION)}
 THINKING_OPTIONS = {"enable_thinking": BOOLEAN, "thinking_budget": INTEGER}
 OPENROUTER_PROVIDER = object_of(
     **dict.fromkeys(("order", "only", "ignore", "quantizations"), SLUG_LIST),
@@ -114,8 +116,8 @@ PROVIDER_OPTIONS: Mapping[str, Mapping[str, ValueRule]] = {
     "gemini": GOOGLE_OPTIONS,
     "vertex_ai": GOOGLE_OPTIONS
     | {
-        "vertex_project": pattern_rule("a project ID", PROJECT),
-        "vertex_location": pattern_rule("a location, e.g. europe-west1", LOCATION),
+        "vertex_project": pattern_rule(_("a project ID"), PROJECT),
+        "vertex_location": pattern_rule(_("a location, e.g. europe-west1"), LOCATION),
     },
 }
 PROVIDER_SECRETS: Mapping[str, Mapping[str, ValueRule]] = {
@@ -128,7 +130,7 @@ PROVIDER_SECRETS: Mapping[str, Mapping[str, ValueRule]] = {
     "azure": {"azure_ad_token": CREDENTIAL},
     "vertex_ai": {
         "vertex_credentials": ValueRule(
-            "a service account key in JSON", is_service_account, is_secret=True
+            _("a service account key in JSON"), is_service_account, is_secret=True
         )
     },
 }

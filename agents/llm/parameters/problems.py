@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+
 from .addresses import address_problem
 from .credentials import has_own_key
 from .model_names import (
@@ -24,16 +26,18 @@ from .options import (
 from .settings import ModelSettings, SettingNotAllowed, UnknownProvider
 from .value_rules import REFERENCE_PATTERN, STOP_SEQUENCES, ValueRule, is_credential
 
-REGION_SETS_ADDRESS = "Leave this empty. The region determines the URL."
-UNKNOWN_OPTION = "{name} isn't allowed for {provider}. Allowed: {names}."
-OPTIONS_NOT_ALLOWED = "{name} isn't allowed for {provider}. No settings are allowed here."
-INVALID_VALUE = "Invalid value for {name}: expected {words}."
-REFERENCE_NOT_ALLOWED = (
-    "{name} refers to a variable, a file or a service. Enter the value itself."
+REGION_SETS_ADDRESS = _("Leave this empty. The region determines the URL.")
+UNKNOWN_OPTION = _("%(name)s isn't allowed for %(provider)s. Allowed: %(names)s.")
+OPTIONS_NOT_ALLOWED = _(
+    "%(name)s isn't allowed for %(provider)s. No settings are allowed here."
 )
-NEEDS_OWN_KEY = (
-    "aws_bedrock_runtime_endpoint needs its own key. Enter an API key, or aws_access_key_id "
-    "and aws_secret_access_key."
+INVALID_VALUE = _("Invalid value for %(name)s: expected %(form)s.")
+REFERENCE_NOT_ALLOWED = _(
+    "%(name)s refers to a variable, a file or a service. Enter the value itself."
+)
+NEEDS_OWN_KEY = _(
+    "aws_bedrock_runtime_endpoint needs its own key. Enter an API key, "
+    "or aws_access_key_id and aws_secret_access_key."
 )
 
 
@@ -53,7 +57,7 @@ def check(settings: ModelSettings, request: Mapping[str, Any] | None = None) -> 
         raise kind(problem.sentence)
     prefix = provider_prefix(settings.model)
     options = {n: value for n, value in (request or {}).items() if n not in ENGINE_PARAMETERS}
-    for _, sentence in _problems_by_name(options, allowed_options(prefix), prefix):
+    for _name, sentence in _problems_by_name(options, allowed_options(prefix), prefix):
         raise SettingNotAllowed(sentence)
 
 
@@ -69,30 +73,29 @@ def find_problems(settings: ModelSettings) -> Iterator[SettingProblem]:
     if settings.base_url and prefix in AWS_PREFIXES | {"vertex_ai"}:
         yield SettingProblem("base_url", REGION_SETS_ADDRESS)
     if settings.api_key and not is_credential(settings.api_key):
-        yield SettingProblem("api_key", REFERENCE_NOT_ALLOWED.format(name="The API key"))
+        yield SettingProblem("api_key", REFERENCE_NOT_ALLOWED.fill(name=_("The API key")))
     if settings.api_version and prefix not in ("azure", "azure_ai"):
         yield SettingProblem(
-            "api_version", f"{provider_label(prefix)} doesn't use an API version."
+            "api_version",
+            _("%(name)s doesn't use an API version.", name=provider_label(prefix)),
         )
     if settings.region and prefix not in AWS_PREFIXES:
-        yield SettingProblem("region", f"{provider_label(prefix)} doesn't use a region.")
-    yield from _option_problems(settings, prefix)
+        yield SettingProblem(
+            "region", _("%(name)s doesn't use a region.", name=provider_label(prefix))
+        )
+    allowed = allowed_options(prefix)
+    fields = {"api_version": "api_version", "aws_region_name": "region"}
+    for name, sentence in _problems_by_name(settings.litellm_options, allowed, prefix):
+        has_field = name in fields and name not in settings.options
+        if has_field and name not in allowed:
+            continue  # already reported for the field
+        yield SettingProblem(fields[name] if has_field else "options", sentence)
     yield from _field_problems(
         settings.secrets, PROVIDER_SECRETS.get(prefix, {}), "secrets", prefix
     )
     yield from _field_problems(settings.parameters, SAMPLING_PARAMETERS, "parameters", prefix)
     if "aws_bedrock_runtime_endpoint" in settings.litellm_options and not has_own_key(settings):
         yield SettingProblem("options", NEEDS_OWN_KEY)
-
-
-def _option_problems(settings: ModelSettings, prefix: str) -> Iterator[SettingProblem]:
-    fields = {"api_version": "api_version", "aws_region_name": "region"}
-    allowed = allowed_options(prefix)
-    for name, problem in _problems_by_name(settings.litellm_options, allowed, prefix):
-        own = name in fields and name not in settings.options
-        if own and name not in allowed:
-            continue  # already reported for the field
-        yield SettingProblem(fields[name] if own else "options", problem)
 
 
 def _field_problems(
@@ -109,14 +112,19 @@ def _problems_by_name(
         if value is None:
             continue
         if (rule := allowed.get(name)) is None:
-            template = UNKNOWN_OPTION if allowed else OPTIONS_NOT_ALLOWED
-            names = ", ".join(sorted(allowed))
-            about = {"name": short_name(name), "provider": provider_label(prefix)}
-            yield name, template.format(**about, names=names)
+            sentence = UNKNOWN_OPTION if allowed else OPTIONS_NOT_ALLOWED
+            yield (
+                name,
+                sentence.fill(
+                    name=short_name(name),
+                    provider=provider_label(prefix),
+                    names=", ".join(sorted(allowed)),
+                ),
+            )
         elif _is_reference(value, rule):
-            yield name, REFERENCE_NOT_ALLOWED.format(name=name)
+            yield name, REFERENCE_NOT_ALLOWED.fill(name=name)
         elif not rule.fits(value):
-            yield name, INVALID_VALUE.format(name=name, words=rule.description)
+            yield name, INVALID_VALUE.fill(name=name, form=rule.description)
 
 
 def _is_reference(value: Any, rule: ValueRule) -> bool:
@@ -127,5 +135,5 @@ def _is_reference(value: Any, rule: ValueRule) -> bool:
         is_path = FILE_PATH.match(value) and rule is not STOP_SEQUENCES and not rule.is_secret
         return bool(REFERENCE_PATTERN.match(value) or is_path)
     if isinstance(value, Mapping):
-        return any(_is_reference(each, rule) for pair in value.items() for each in pair)
+        return any(_is_reference(item, rule) for pair in value.items() for item in pair)
     return isinstance(value, list | tuple) and any(_is_reference(item, rule) for item in value)

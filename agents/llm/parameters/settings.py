@@ -5,16 +5,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.engine.errors import ModelError
+from agents.engine.sentences import Sentence as _
 
 
 class SettingNotAllowed(ModelError):
-    """This model has a setting that isn't allowed."""
+    message = _("This model has a setting that isn't allowed.")
 
-    advice = "Contact your administrator, or choose another agent."
+    advice = _("Contact your administrator, or choose another agent.")
 
 
 class UnknownProvider(SettingNotAllowed):
-    """Unknown provider."""
+    message = _("Unknown provider.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,5 +34,5 @@ class ModelSettings:
     @property
     def litellm_options(self) -> dict[str, Any]:
         """The options and dedicated fields, under LiteLLM's names."""
-        own = {"api_version": self.api_version, "aws_region_name": self.region}
-        return {**{name: value for name, value in own.items() if value}, **self.options}
+        fields = {"api_version": self.api_version, "aws_region_name": self.region}
+        return {**{name: value for name, value in fields.items() if value}, **self.options}

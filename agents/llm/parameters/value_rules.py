@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+
 from .addresses import address_problem
 
 MAX_TEXT_CHARS = 2_000
@@ -14,8 +16,16 @@ MAX_ITEMS = 50
 GOOGLE_TOKEN_URL = "https://oauth2.googleapis.com/token"
 SERVICE_ACCOUNT_FIELDS = frozenset(
     {
-        *("type", "project_id", "private_key_id", "private_key", "client_email", "client_id"),
-        *("auth_uri", "token_uri", "auth_provider_x509_cert_url", "client_x509_cert_url"),
+        "auth_provider_x509_cert_url",
+        "auth_uri",
+        "client_email",
+        "client_id",
+        "client_x509_cert_url",
+        "private_key",
+        "private_key_id",
+        "project_id",
+        "token_uri",
+        "type",
         "universe_domain",
     }
 )
@@ -68,7 +78,7 @@ def object_of(**rules: ValueRule) -> ValueRule:
             name in rules and rules[name].fits(item) for name, item in value.items()
         )
 
-    return ValueRule(f"an object with {', '.join(sorted(rules))}", fits)
+    return ValueRule(_("an object with %(names)s", names=", ".join(sorted(rules))), fits)
 
 
 def one_of(description: str, *rules: ValueRule) -> ValueRule:
@@ -121,40 +131,40 @@ def is_service_account(value: Any) -> bool:
     )
 
 
-NUMBER = ValueRule("a number", _is_number)
-INTEGER = ValueRule("a whole number", _is_integer)
+NUMBER = ValueRule(_("a number"), _is_number)
+INTEGER = ValueRule(_("a whole number"), _is_integer)
 POSITIVE_INTEGER = ValueRule(
-    "a whole number above 0", lambda value: _is_integer(value) and value > 0
+    _("a whole number above 0"), lambda value: _is_integer(value) and value > 0
 )
-BOOLEAN = ValueRule("true or false", lambda value: isinstance(value, bool))
-TEXT = ValueRule(f"text (max {MAX_TEXT_CHARS} characters)", _is_text)
-SHORT_TEXT = ValueRule("a word", _is_word)
-SHORT_TEXT_LIST = list_of("a list of words", SHORT_TEXT)
-SLUG_LIST = list_of("a list of names", pattern_rule("a name", SLUG_PATTERN))
-FLAT_OBJECT = ValueRule("an object with text, number or true/false values", _is_flat_object)
+BOOLEAN = ValueRule(_("true or false"), lambda value: isinstance(value, bool))
+TEXT = ValueRule(_("text (max %(limit)s characters)", limit=MAX_TEXT_CHARS), _is_text)
+SHORT_TEXT = ValueRule(_("a word"), _is_word)
+SHORT_TEXT_LIST = list_of(_("a list of words"), SHORT_TEXT)
+SLUG_LIST = list_of(_("a list of names"), pattern_rule(_("a name"), SLUG_PATTERN))
+FLAT_OBJECT = ValueRule(_("an object with text, number or true/false values"), _is_flat_object)
 NUMBER_OBJECT = ValueRule(
-    "an object with number values",
+    _("an object with number values"),
     lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
 )
 STOP_SEQUENCES = ValueRule(
-    "text or a list of text values",
+    _("text or a list of text values"),
     lambda value: (
         _is_text(value)
         or (isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(_is_text, value)))
     ),
 )
-DURATION_WORDS = "a number of seconds or a duration, e.g. 30s or 5m"
+DURATION_WORDS = _("a number of seconds or a duration, e.g. 30s or 5m")
 DURATION = one_of(
     DURATION_WORDS, NUMBER, pattern_rule(DURATION_WORDS, re.compile(r"-?\d{1,6}[smh]?"))
 )
-CREDENTIAL = ValueRule("the secret itself, without spaces", is_credential, is_secret=True)
+CREDENTIAL = ValueRule(_("the secret itself, without spaces"), is_credential, is_secret=True)
 URL_VALUE = ValueRule(
-    "a full URL, e.g. https://host/v1",
+    _("a full URL, e.g. https://host/v1"),
     lambda value: isinstance(value, str) and not address_problem(value),
     is_address=True,
 )
 REASONING_EFFORT = one_of(
-    "a word, or an object with effort and summary",
+    _("a word, or an object with effort and summary"),
     SHORT_TEXT,
     object_of(effort=SHORT_TEXT, summary=SHORT_TEXT),
 )

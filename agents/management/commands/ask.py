@@ -1,3 +1,5 @@
+"""Asks an agent one question in a terminal, or continues a run that waits for approval."""
+
 import asyncio
 import sys
 from collections.abc import Sequence
@@ -8,7 +10,7 @@ from uuid import uuid4
 from django.core.management.base import CommandError, CommandParser
 
 from agents import runs
-from agents.catalog.command_arguments import find_agent
+from agents.catalog.tools.command_arguments import find_agent
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
@@ -52,7 +54,19 @@ class Command(TerminalCommand):
         question = sanitize_text(question).strip()
         if bool(question) == (resume is not None):
             raise CommandError("Enter either a question or --resume RUN.")
-        run = _prepare_run(question, agent) if resume is None else _get_waiting_run(resume)
+        try:
+            if resume is None:
+                run = runs.prepare(
+                    query=question, topic=f"ask.{uuid4().hex}", agent=find_agent(agent)
+                )
+            else:
+                run = Run.objects.waiting().get(pk=resume, user=None)
+        except AgentError as error:
+            raise CommandError(f"{error} {error.advice}") from error
+        except Run.DoesNotExist as error:
+            raise CommandError(
+                f"Run {resume} isn't waiting, or wasn't started here."
+            ) from error
         self.run_to_end(run)
 
     def run_to_end(self, run: Run) -> None:
@@ -77,17 +91,17 @@ class Command(TerminalCommand):
         except DecisionRejected as error:
             raise CommandError(error) from error
 
-    async def _decide(self, run: Run, decisions: Decisions, after: int) -> Event:
+    async def _decide(self, run: Run, decisions: Decisions, last_seq: int) -> Event:
         try:
             for pk, decision in decisions:
                 await approvals.decide(TerminalApprover(), pk, decision)
-            return await self._follow(run, after)
+            return await self._follow(run, last_seq)
         finally:
             await runs.shut_down(hand_over=False)
 
-    async def _follow(self, run: Run, after: int = 0) -> Event:
+    async def _follow(self, run: Run, last_seq: int = 0) -> Event:
         """Print events; return the last one, an end or a pause."""
-        async with aclosing(pubsub.events(run, after)) as rows:
+        async with aclosing(pubsub.events(run, last_seq)) as rows:
             async for row in rows:
                 if row is not None:
                     last = row.value
@@ -130,20 +144,6 @@ class Command(TerminalCommand):
     def _print_notice(self, text: str, ending: str = "\n") -> None:
         """Write to stderr, apart from the answer, but not in the color of an error."""
         self.stderr.write(text, style_func=str, ending=ending)
-
-
-def _prepare_run(question: str, agent: str) -> Run:
-    try:
-        return runs.prepare(query=question, topic=f"ask.{uuid4().hex}", agent=find_agent(agent))
-    except AgentError as error:
-        raise CommandError(f"{error} {error.advice}") from error
-
-
-def _get_waiting_run(number: int) -> Run:
-    try:
-        return Run.objects.waiting().get(pk=number, user=None)
-    except Run.DoesNotExist as error:
-        raise CommandError(f"Run {number} isn't waiting, or wasn't started here.") from error
 
 
 def _waiting_error(run: int) -> CommandError:

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.urls import reverse
 
-from agents.accounts import oidc, provider_check
-from agents.accounts.oidc_errors import ProtocolError
+from agents.accounts.openid import oidc, provider_check
+from agents.accounts.openid.oidc_errors import ProtocolError
 
 
 class Command(BaseCommand):

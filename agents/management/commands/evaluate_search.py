@@ -1,3 +1,5 @@
+"""Measures the search with questions whose passages are known."""
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Measures which of many tools a model is sent, with questions whose tools are known."""
+
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -5,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.catalog import tool_vectors
+from agents.catalog.tools import tool_vectors
 from agents.engine.tool_selection import (
     CONSTANT_TOOLS,
     Situation,

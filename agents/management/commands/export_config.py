@@ -10,9 +10,9 @@ from django.core.management.base import (
     no_translations,
 )
 
-from agents.console.config_files.exporter import ExportSelection, export
-from agents.console.config_files.kinds import KINDS
-from agents.console.config_files.permissions import TerminalUser
+from agents.console.system.config_files.exporter import ExportSelection, export
+from agents.console.system.config_files.kinds import KINDS
+from agents.console.system.config_files.permissions import TerminalUser
 
 
 class Command(BaseCommand):
@@ -48,8 +48,8 @@ class Command(BaseCommand):
 
 
 def parse_kinds(only: str) -> list[str]:
-    wanted = [kind.strip() for kind in only.split(",") if kind.strip()]
-    if unknown := [kind for kind in wanted if kind not in KINDS]:
+    kinds = [kind.strip() for kind in only.split(",") if kind.strip()]
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
         available = ", ".join(KINDS)
         raise CommandError(f"Unknown type: {', '.join(unknown)}. Available types: {available}.")
-    return wanted or list(KINDS)
+    return kinds or list(KINDS)

@@ -11,9 +11,9 @@ from django.core.management.base import (
     no_translations,
 )
 
-from agents.console.config_files import report
-from agents.console.config_files.importer import ImportResult, apply_file, preview_file
-from agents.console.config_files.permissions import TerminalUser
+from agents.console.system.config_files import report
+from agents.console.system.config_files.importer import apply_file, preview_file
+from agents.console.system.config_files.permissions import TerminalUser
 
 EXIT_WOULD_CHANGE = 2
 
@@ -39,33 +39,27 @@ class Command(BaseCommand):
     def handle(self, file: str, dry_run: bool, remove: bool, yes: bool, **options: Any) -> None:
         text = read_file(file)
         preview = preview_file(text, TerminalUser(), remove=remove)
-        self._print_report(preview)
+        for line in report.lines(preview):
+            self.stdout.write(line)
+        if preview.is_refused:
+            raise CommandError("Nothing was imported. Fix the errors first.")
         if preview.is_empty:
             return
         if dry_run:
             sys.exit(EXIT_WOULD_CHANGE)
         if not yes:
-            self._ask(file)
+            if file == "-" or not sys.stdin.isatty():
+                raise CommandError(
+                    "Nothing was imported. Without a terminal, add --yes to confirm."
+                )
+            if input("Import these changes? [y/N] ").strip().lower() not in {"y", "yes"}:
+                raise CommandError("Nothing was imported.")
         result = apply_file(text, TerminalUser(), remove=remove, seal=preview.seal)
         if not result.is_done:
             raise CommandError(
                 "Nothing was imported: the settings changed meanwhile. Try again."
             )
         self.stdout.write("Imported.")
-
-    def _print_report(self, preview: ImportResult) -> None:
-        for line in report.lines(preview):
-            self.stdout.write(line)
-        if preview.is_refused:
-            raise CommandError("Nothing was imported. Fix the errors first.")
-
-    def _ask(self, file: str) -> None:
-        if file == "-" or not sys.stdin.isatty():
-            raise CommandError(
-                "Nothing was imported. Without a terminal, add --yes to confirm."
-            )
-        if input("Import these changes? [y/N] ").strip().lower() not in {"y", "yes"}:
-            raise CommandError("Nothing was imported.")
 
 
 def read_file(file: str) -> str:

@@ -77,15 +77,11 @@ def check_baseline(connection: BaseDatabaseWrapper) -> None:
     applied = MigrationRecorder(connection).applied_migrations()
     names = {name for app, name in applied if app == APP}
     if names and BASELINE not in names:
-        raise CommandError(_too_old(connection))
-
-
-def _too_old(connection: BaseDatabaseWrapper) -> str:
-    database = connection.settings_dict
-    if connection.vendor == "sqlite":
-        location = database["NAME"]
-        advice = NEW_FOLDER.format(folder=Path(location).parent)
-    else:
-        location = f"{database['HOST'] or 'localhost'}/{database['NAME']}"
-        advice = NEW_DATABASE
-    return TOO_OLD.format(place=location, advice=advice)
+        database = connection.settings_dict
+        if connection.vendor == "sqlite":
+            location = database["NAME"]
+            advice = NEW_FOLDER.format(folder=Path(location).parent)
+        else:
+            location = f"{database['HOST'] or 'localhost'}/{database['NAME']}"
+            advice = NEW_DATABASE
+        raise CommandError(TOO_OLD.format(place=location, advice=advice))

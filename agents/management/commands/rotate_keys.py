@@ -1,3 +1,5 @@
+"""Encrypts all secrets again with the first encryption key."""
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Searches the documents from a terminal, for one question or a file of them."""
+
 import json
 from collections.abc import Iterator
 from pathlib import Path

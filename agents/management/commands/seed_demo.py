@@ -1,3 +1,5 @@
+"""Creates the first account, the built-in tools and the sample data, once each."""
+
 import secrets
 from typing import Any
 
@@ -8,13 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents.catalog import (
-    agent_versions,
-    databases,
-    sample_data,
-    sample_questions,
-    tool_factory,
-)
+from agents.catalog import agent_versions
+from agents.catalog.samples import sample_data, sample_questions
+from agents.catalog.tools import databases, tool_factory
 from agents.engine.loop import AskPersonTool
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
@@ -152,12 +150,12 @@ def make_guardrails() -> None:
         name=_("Private keys"),
         pattern="-----BEGIN [A-Z ]*PRIVATE KEY-----",
         stage=GuardrailPattern.Stage.INPUT,
-        message="This looks like a private key. It wasn't sent to the model.",
+        message=_("This looks like a private key. It wasn't sent to the model."),
     )
     GuardrailPattern.objects.create(
         name=_("Instruction override"),
         pattern=r"(?i)\b(ignore|disregard) (all |any )?(previous|earlier|above) instructions\b",
         stage=GuardrailPattern.Stage.INPUT,
         action=GuardrailPattern.Action.WARN,
-        message="This asks the agent to ignore its instructions.",
+        message=_("This asks the agent to ignore its instructions."),
     )

@@ -10,11 +10,11 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.catalog import model_setups
-from agents.files import folder_identity
+from agents.catalog.language_models import model_setups
+from agents.knowledge.files import folder_identity
 from agents.runs import leases
 from agents.tools.addresses import AllowList
-from agents.web import warmup
+from agents.web.asgi import warmup
 
 logger = logging.getLogger(__name__)
 
@@ -33,16 +33,17 @@ class Command(BaseCommand):
         self.stdout.write("")
         call_command("setup", stdout=self.stdout)
         check_data_folder()
-        if not settings.WORKERS and (left := len(leases.find_abandoned())) > 0:
-            what = "interrupted run" if left == 1 else "interrupted runs"
-            self.stdout.write(f"Resuming  {left} {what}")
+        if not settings.WORKERS and (count := len(leases.find_abandoned())) > 0:
+            self.stdout.write(f"Resuming  {count} interrupted run{'' if count == 1 else 's'}")
         choice = model_setups.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
-        self.stdout.write(f"Open      http://{_display_host(host)}:{port}/")
+        display_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+        display_host = f"[{display_host}]" if ":" in display_host else display_host
+        self.stdout.write(f"Open      http://{display_host}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
         warmup.start_tokenizer()
-        from agents.web import server  # uses this process's event loop
+        from agents.web.asgi import server  # uses this process's event loop
 
         server.serve(host, port)
 
@@ -81,8 +82,3 @@ def check_model() -> None:
     name = settings.ENVIRONMENT.model
     if name and name != model_setups.DEMO and (sentence := model_setups.name_problem(name)):
         raise CommandError(f"ASHIATO_MODEL: {sentence}")
-
-
-def _display_host(host: str) -> str:
-    display = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
-    return f"[{display}]" if ":" in display else display

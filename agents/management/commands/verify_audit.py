@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.access.audit import messages
 from agents.access.audit.hash_chain import Anchor, verify
-from agents.console.audit import save_verification
+from agents.console.activity.audit import save_verification
 
 
 class Command(BaseCommand):

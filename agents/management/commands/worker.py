@@ -11,14 +11,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from agents import runs
-from agents.catalog import sample_data
+from agents.catalog.samples import sample_data
 from agents.db import jobs, periodic
 from agents.knowledge import ingestion
 from agents.management.commands.serve import check_data_folder, check_egress, check_model
 from agents.models import ServerProcess
-from agents.observability import process_status
 from agents.runs import job_queue, leases
-from agents.web import warmup
+from agents.runs.observability import process_status
+from agents.web.asgi import warmup
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def serve_metrics() -> None:
     """Serve metrics, because this process has no pages."""
     port = settings.ENVIRONMENT.metrics_port
     if settings.METRICS and port:
-        from agents.observability import metrics
+        from agents.runs.observability import metrics
 
         try:
             metrics.listen(settings.ENVIRONMENT.host, port)

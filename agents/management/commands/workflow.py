@@ -1,7 +1,7 @@
 """Workflows in a terminal: start and follow one, or validate a text."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -9,10 +9,10 @@ from uuid import uuid4
 from django.core.management.base import CommandError, CommandParser
 
 from agents.engine.errors import AgentError
-from agents.engine.plans import PlanDefinition, read_definition
+from agents.engine.plans import read_definition
 from agents.management.commands import ask
 from agents.models import Run, Workflow
-from agents.workflows import resources, start
+from agents.web.workflows import resources, start
 
 
 class Command(ask.Command):
@@ -41,7 +41,11 @@ class Command(ask.Command):
             self.run_to_end(_prepare_run(options["name"], options["param"]))
 
     def _check(self, file: str) -> None:
-        definition = read_definition(_read_text(file))
+        try:
+            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"Can't read {file}: {error}") from error
+        definition = read_definition(text)
         available = resources.available()
         missing = available.find_missing(definition.plan)
         for problem in [*definition.problems, *map(definition.locate, missing)]:
@@ -49,33 +53,18 @@ class Command(ask.Command):
         if definition.problems:
             raise CommandError("The definition has errors.")
         if missing:
-            raise CommandError(_missing_message(available.missing_names(definition.plan)))
-        self.stdout.write(_summary(definition))
-
-
-def _missing_message(absent: Mapping[str, list[str]]) -> str:
-    """Name what is missing; otherwise, arguments don't match their tools."""
-    if not absent:
-        return (
-            "The workflow can't run here: its arguments don't match the tools. Fix them first."
-        )
-    kinds = [
-        f"the {kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
-        for kind, names in absent.items()
-    ]
-    return f"The workflow can't run here: {' and '.join(kinds)} must be added or enabled first."
-
-
-def _summary(definition: PlanDefinition) -> str:
-    count = len(list(definition.plan.walk()))
-    return f"{definition.name}: {count} step{'' if count == 1 else 's'}, no errors."
-
-
-def _read_text(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"Can't read {file}: {error}") from error
+            kinds = [
+                f"the {kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+                for kind, names in available.missing_names(definition.plan).items()
+            ]
+            if kinds:
+                reason = f"{' and '.join(kinds)} must be added or enabled first."
+            else:
+                reason = "its arguments don't match the tools. Fix them first."
+            raise CommandError(f"The workflow can't run here: {reason}")
+        count = len(list(definition.plan.walk()))
+        steps = f"{count} step{'' if count == 1 else 's'}"
+        self.stdout.write(f"{definition.name}: {steps}, no errors.")
 
 
 def _prepare_run(name: str, assignments: Iterable[str]) -> Run:

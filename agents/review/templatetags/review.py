@@ -3,8 +3,9 @@
 from django import template
 
 from agents.models import GuardrailHit, Run
-from agents.review import feedback, run_page
+from agents.review.annotations import feedback
 from agents.review.models import Review
+from agents.review.run_details import run_page
 from agents.web.presentation import RunView
 
 register = template.Library()

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_safe
 
 from agents.access import audit, masking
 from agents.access.requests import UserRequest
-from agents.files import images, serving
+from agents.knowledge.files import images, serving
 from agents.models import Run, RunAttachment
 from agents.review import sharing
-from agents.review.audited_reading import open_run
-from agents.review.file_texts import find_file_text
 from agents.review.models import ShareLink
+from agents.review.run_details.audited_reading import open_run
+from agents.review.run_details.file_texts import find_file_text
 
 from .sharing import PRIVATE_HEADERS
 
@@ -47,21 +47,19 @@ def file_text(request: UserRequest, pk: int, number: int) -> HttpResponse:
     extracted = find_file_text(readable.row, file)
     if extracted is not None and readable.is_masked:
         extracted = replace(extracted, text=masking.mask_text(extracted.text))
+    if file["kind"] == "image":
+        missing_reason = _("The model got the image itself. No text was read in it.")
+    else:
+        missing_reason = _("No request of this run has text of this file.")
     context = {
         "found": extracted,
         "text": extracted.excerpt if extracted else None,
-        "nothing": _without_text(file["kind"]),
+        "nothing": missing_reason,
         "view": readable.view(),
     }
     response = render(request, "trace/_file_text.html", context)
     response["Cache-Control"] = "no-store, private"
     return response
-
-
-def _without_text(kind: str) -> str:
-    if kind == "image":
-        return _("The model got the image itself. No text was read in it.")
-    return _("No request of this run has text of this file.")
 
 
 @login_not_required

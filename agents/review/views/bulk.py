@@ -13,11 +13,12 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.access.requests import UserRequest
 from agents.db import database, errors
-from agents.review import bulk, feedback
-from agents.review.bulk import Outcome, Selection
-from agents.review.columns import Column
-from agents.review.filter_language import clean, parse
-from agents.review.listing import is_reviewer
+from agents.review.annotations import feedback
+from agents.review.filters.filter_language import clean, parse
+from agents.review.run_list import bulk
+from agents.review.run_list.bulk import Outcome, Selection
+from agents.review.run_list.columns import Column
+from agents.review.run_list.listing import is_reviewer
 from agents.web.downloads import download
 
 from .listing import ListLook
@@ -39,41 +40,43 @@ async def export_runs(request: UserRequest, file_format: str) -> HttpResponseBas
 def act_on_runs(request: UserRequest) -> HttpResponse:
     """Compare, flag or save the selected runs."""
     selection = _selection(request)
-    action = request.POST.get("action", "")
-    back_url = _page_url(request, ListLook.of(request).url(selection.run_filter.text))
+    # The list at the page that the action was on.
+    back_url = ListLook.of(request).url(selection.run_filter.text)
+    typed = {name: request.POST.get(name, "") for name in ("older", "newer", "page")}
+    position = {name: text for name, text in typed.items() if text.isascii() and text.isdigit()}
+    if position:
+        back_url = f"{back_url}{'&' if '?' in back_url else '?'}{urlencode(position)}"
     if not selection.pks and "all" not in request.POST:
         messages.error(request, _("Select at least one run first."))
         return redirect(back_url)
     try:
-        match action:
+        match request.POST.get("action", ""):
             case "compare":
-                return _compare(request, selection, back_url)
+                pks, _has_more = selection.first(3)
+                if len(pks) == 2:
+                    return redirect("trace:compare", *sorted(pks))
+                messages.error(request, _("Select exactly two runs to compare them."))
             case "flag":
                 with errors.reraise_as(feedback.FeedbackRejected):
                     outcome = bulk.flag(selection, request.POST.get("why", ""))
-                _report(request, outcome, _flagged_sentence(outcome.done))
+                sentence = ngettext(
+                    "%(count)d run flagged for review.",
+                    "%(count)d runs flagged for review.",
+                    outcome.done,
+                )
+                _report(request, outcome, sentence % {"count": outcome.done})
             case "example":
                 with errors.reraise_as(feedback.FeedbackRejected):
                     outcome = bulk.save_examples(selection, request.session)
-                _report(request, outcome, _saved_sentence(outcome.done))
+                sentence = ngettext(
+                    "%(count)d run saved as an example.",
+                    "%(count)d runs saved as examples.",
+                    outcome.done,
+                )
+                _report(request, outcome, sentence % {"count": outcome.done})
     except feedback.FeedbackRejected as rejection:
         messages.error(request, str(rejection))
     return redirect(back_url)
-
-
-def _compare(request: UserRequest, selection: Selection, back_url: str) -> HttpResponse:
-    pks, _more = selection.first(3)
-    if len(pks) != 2:
-        messages.error(request, _("Select exactly two runs to compare them."))
-        return redirect(back_url)
-    return redirect("trace:compare", *sorted(pks))
-
-
-def _page_url(request: UserRequest, url: str) -> str:
-    """Return the list's URL at the page that the action was on."""
-    sent = {name: request.POST.get(name, "") for name in ("older", "newer", "page")}
-    position = {name: text for name, text in sent.items() if text.isascii() and text.isdigit()}
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(position)}" if position else url
 
 
 def _open_export(request: UserRequest, file_format: str) -> tuple[Selection, list[Column]]:
@@ -98,17 +101,3 @@ def _selection(request: UserRequest) -> Selection:
 def _report(request: UserRequest, outcome: Outcome, done: str) -> None:
     level = messages.SUCCESS if outcome.done else messages.WARNING
     messages.add_message(request, level, " ".join(outcome.sentences(done)))
-
-
-def _flagged_sentence(count: int) -> str:
-    sentence = ngettext(
-        "%(count)d run flagged for review.", "%(count)d runs flagged for review.", count
-    )
-    return sentence % {"count": count}
-
-
-def _saved_sentence(count: int) -> str:
-    sentence = ngettext(
-        "%(count)d run saved as an example.", "%(count)d runs saved as examples.", count
-    )
-    return sentence % {"count": count}

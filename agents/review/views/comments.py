@@ -8,12 +8,12 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.access.requests import UserRequest
 from agents.db import errors
 from agents.models import Run
-from agents.review import comments
-from agents.review.feedback import FeedbackRejected
+from agents.review.annotations import comments
+from agents.review.annotations.feedback import FeedbackRejected
 from agents.review.models import Comment
 from agents.web.presentation import CommentThread
 
-from .feedback import deleted_as_404
+from .feedback import deleted_as_404, parse_step
 
 MAX_STEP_NUMBER = 10**8
 
@@ -21,7 +21,7 @@ MAX_STEP_NUMBER = 10**8
 @require_POST
 def add_comment(request: UserRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(comments.commentable_runs(request.user), pk=pk)
-    step = _parse_number(request.POST.get("step", ""))
+    step = parse_step(request)
     text = request.POST.get(f"comment-{pk}-{step}", "")
     try:
         with deleted_as_404(run), errors.reraise_as(FeedbackRejected):
@@ -51,17 +51,15 @@ def delete_comment(request: UserRequest, pk: int, comment: int) -> HttpResponse:
     return _render_thread(request, run, deleted.step)
 
 
-def _render_thread(request: UserRequest, run: Run, step: int, **about: str) -> HttpResponse:
+def _render_thread(request: UserRequest, run: Run, step: int, **rejected: str) -> HttpResponse:
     """Render the thread; with a problem, the typed text as well."""
     if request.htmx:
         thread = CommentThread.of(run, step, request.user.pk)
-        return render(request, "run/_comments.html", {"thread": thread, **about})
-    if about:
+        return render(request, "run/_comments.html", {"thread": thread, **rejected})
+    if rejected:
         thread = CommentThread.of(run, step, request.user.pk)
-        return render(request, "trace/comments.html", {"thread": thread, **about}, status=422)
+        return render(
+            request, "trace/comments.html", {"thread": thread, **rejected}, status=422
+        )
     anchor = f"#step-{step}" if step else ""
     return redirect(f"{reverse('trace:run', args=[run.pk])}{anchor}")
-
-
-def _parse_number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0

@@ -7,7 +7,7 @@ from agents.access import audit, masking
 from agents.access.requests import UserRequest
 from agents.db import database
 from agents.review import exports
-from agents.review.audited_reading import ReadableRun, open_run
+from agents.review.run_details.audited_reading import ReadableRun, open_run
 from agents.web.downloads import download
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError
@@ -15,13 +14,15 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
 from agents.access.requests import UserRequest
-from agents.console.guardrail_testing import hits
+from agents.console.guardrail_admin.guardrail_testing import hits
 from agents.db import errors
 from agents.db.sanitize import sanitize_text
 from agents.models import Run
-from agents.review import examples, feedback, run_page
+from agents.review.annotations import examples, feedback
 from agents.review.models import Note, Review
+from agents.review.run_details import run_page
 from agents.web.presentation import RunView
+from agents.web.presentation.run_fragments import rating
 from agents.web.referrer import previous_page
 from agents.web.sandbox import allow_frames
 
@@ -42,38 +43,28 @@ def rate(request: UserRequest, pk: int) -> HttpResponse:
     problem = ""
     try:
         with deleted_as_404(run), errors.reraise_as(feedback.FeedbackRejected):
-            feedback.rate(request.user, run, _parse_rating(request, run))
+            choice = request.POST.get("rating", "bad")
+            ratings = run.ratings.filter(user=request.user)
+            reason = ratings.values_list("reason", flat=True).first() or ""
+            pressed = request.POST.get("reason")
+            if pressed is not None:
+                reason = "" if pressed == reason else pressed  # pressed again, it is removed
+            rating_input = feedback.RatingInput(
+                is_good={"good": True, "none": None}.get(choice, False),
+                reason=reason,
+                comment=request.POST.get(f"comment-{run.pk}", ""),
+                asks_reviewer=choice == "flag",
+            )
+            feedback.rate(request.user, run, rating_input)
     except feedback.FeedbackRejected as rejection:
         problem = str(rejection)
-    return _render_rating(request, run, problem)
-
-
-def _render_rating(request: UserRequest, run: Run, problem: str) -> HttpResponse:
     if request.htmx:
-        view, is_asking = RunView(run), "reason" in request.POST
-        context = {"view": view, "problem": problem, "is_asking": is_asking}
-        return render(request, "run/_rating.html", context)
+        is_asking = "reason" in request.POST
+        return HttpResponse(rating(RunView(run), problem=problem, is_asking=is_asking))
     if not problem:
         return redirect(_return_url(request, run.pk, f"rating-{run.pk}"))
     case = run_page.build_case(request, run, problem=problem)
     return render(request, "trace/case.html", {"case": case}, status=422)
-
-
-def _parse_rating(request: UserRequest, run: Run) -> feedback.RatingInput:
-    rating = request.POST.get("rating", "bad")
-    return feedback.RatingInput(
-        is_good={"good": True, "none": None}.get(rating, False),
-        reason=_parse_reason(request, run),
-        comment=request.POST.get(f"comment-{run.pk}", ""),
-        asks_reviewer=rating == "flag",
-    )
-
-
-def _parse_reason(request: UserRequest, run: Run) -> str:
-    """Return the pressed reason, unless pressed before; otherwise the saved one."""
-    saved = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
-    pressed = request.POST.get("reason")
-    return saved if pressed is None else "" if pressed == saved else pressed
 
 
 def reviewer_action(view: Callable[..., None]) -> Callable[..., HttpResponse]:
@@ -81,9 +72,9 @@ def reviewer_action(view: Callable[..., None]) -> Callable[..., HttpResponse]:
 
     @require_POST
     @wraps(view)
-    def wrapper(request: UserRequest, pk: int, **more: int) -> HttpResponse:
+    def wrapper(request: UserRequest, pk: int, **url_numbers: int) -> HttpResponse:
         run = get_object_or_404(feedback.reviewable_runs(request.user), pk=pk)
-        return _apply_feedback(request, run, lambda: view(request, run, **more))
+        return _apply_feedback(request, run, lambda: view(request, run, **url_numbers))
 
     return wrapper
 
@@ -114,7 +105,7 @@ def _apply_feedback(
 
 @reviewer_action
 def add_note(request: UserRequest, run: Run) -> None:
-    feedback.add_note(request.user, run, request.POST.get("text", ""), _parse_step(request))
+    feedback.add_note(request.user, run, request.POST.get("text", ""), parse_step(request))
 
 
 @reviewer_action
@@ -129,10 +120,10 @@ def edit_note(request: UserRequest, run: Run, note: int) -> None:
 @reviewer_action
 def edit_label(request: UserRequest, run: Run) -> None:
     if "remove" in request.POST:
-        feedback.remove_label(run, request.POST["remove"], _parse_step(request))
+        feedback.remove_label(run, request.POST["remove"], parse_step(request))
     else:
         feedback.add_label(
-            request.user, run, request.POST.get("label", ""), _parse_step(request)
+            request.user, run, request.POST.get("label", ""), parse_step(request)
         )
 
 
@@ -172,7 +163,8 @@ def correct(request: UserRequest, run: Run) -> None:
 @reviewer_action
 def save_example(request: UserRequest, run: Run) -> None:
     """Save the run as an example."""
-    name, expected = request.POST.get("name", ""), request.POST.get("expected", "")
+    name = request.POST.get("name", "")
+    expected = request.POST.get("expected", "")
     examples.save(request.user, run, name, expected, request.POST.get("set", ""))
 
 
@@ -194,12 +186,18 @@ def step_review(request: UserRequest, pk: int, step: int) -> HttpResponse:
     return _render_step(request, run, step)
 
 
-def _render_step(request: UserRequest, run: Run, step: int, **about: Any) -> HttpResponse:
-    context = {"case": run_page.build_case(request, run, **about), "number": step}
+def _render_step(
+    request: UserRequest,
+    run: Run,
+    step: int,
+    problem: str = "",
+    typed: dict[str, str] | None = None,
+) -> HttpResponse:
+    case = run_page.build_case(request, run, problem=problem, typed=typed)
+    context = {"case": case, "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
-    status = 422 if about.get("problem") else 200
-    return render(request, "trace/case.html", context, status=status)
+    return render(request, "trace/case.html", context, status=422 if problem else 200)
 
 
 @require_GET
@@ -210,9 +208,9 @@ def review_queue(request: UserRequest) -> HttpResponse:
         raise Http404
     show = request.GET.get("show", "")
     show = show if show in QUEUE_FILTERS else "open"
-    cases, more = run_page.queue_page(request, show, request.GET.get("after", ""))
+    cases, next_cursor = run_page.queue_page(request, show, request.GET.get("after", ""))
     audit.record_views(request.user, [case.run for case in cases], AUDIT_SOURCE)
-    context = {"cases": cases, "show": show, "more": more, "here": "review"}
+    context = {"cases": cases, "show": show, "more": next_cursor, "here": "review"}
     return render(request, "trace/review.html", context)
 
 
@@ -228,7 +226,7 @@ def open_reviews(request: UserRequest) -> HttpResponse:
 def _render_feedback(request: UserRequest, run: Run, problem: str = "") -> HttpResponse:
     """Render the saved feedback; with a problem, the typed text as well."""
     # Feedback on steps is between reviewers.
-    step = _parse_step(request) if request.user.has_perm(feedback.REVIEW_PERMISSION) else 0
+    step = parse_step(request) if request.user.has_perm(feedback.REVIEW_PERMISSION) else 0
     if not request.htmx and not problem:
         return redirect(
             _return_url(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}")
@@ -243,7 +241,8 @@ def _render_feedback(request: UserRequest, run: Run, problem: str = "") -> HttpR
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
-def _parse_step(request: UserRequest) -> int:
+def parse_step(request: UserRequest) -> int:
+    """Return the number of the step that a form is about; 0 for the answer."""
     text = request.POST.get("step", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 

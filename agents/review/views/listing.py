@@ -1,6 +1,5 @@
 """The list of runs, its filter, and saved filters."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -18,13 +17,13 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.access.requests import UserRequest
 from agents.db import errors
 from agents.models import Membership
-from agents.models.types import LazyText
-from agents.review import columns, filter_completion, filter_controls, listing
-from agents.review.charts import build_charts
-from agents.review.columns import Column, Sort
-from agents.review.filter_language import Filter, FilterProblem, clean, parse
-from agents.review.listing import MAX_MATCHES, PAGE_SIZE, Cursor, RunPage, is_reviewer
+from agents.review.filters import filter_controls
+from agents.review.filters.filter_language import Filter, clean, parse
 from agents.review.models import MAX_NAME_CHARS, SavedView
+from agents.review.run_list import columns, filter_completion, listing
+from agents.review.run_list.charts import build_charts
+from agents.review.run_list.columns import Column, Sort
+from agents.review.run_list.listing import MAX_MATCHES, PAGE_SIZE, Cursor, RunPage, is_reviewer
 
 MAX_SAVED_VIEWS = 50
 MAX_PK = 2**63 - 1
@@ -40,20 +39,24 @@ BUILT_IN_VIEWS = {
 @require_GET
 def run_list(request: UserRequest) -> HttpResponse:
     is_part = request.htmx and not request.htmx.history_restore_request
-    run_filter = _parse_filter(request)
+    run_filter = parse(request.GET.get("q", ""), is_reviewer=is_reviewer(request.user))
     custom = filter_controls.custom_range(
         run_filter, request.GET.get("from", ""), request.GET.get("to", "")
     )
     look = ListLook.of(request)
     if custom is not None:
         return redirect(look.url(custom))
+    numbers = _page_numbers(request)
     cursor = Cursor(
-        older=_parse_number(request, "older"),
-        newer=_parse_number(request, "newer"),
-        number=_parse_number(request, "page") or 1,
+        older=numbers.get("older"),
+        newer=numbers.get("newer"),
+        number=numbers.get("page") or 1,
     )
     page = listing.load_page(request.user, run_filter, cursor, look.sort)
     is_first = cursor == Cursor()
+    problems = [*run_filter.problems]
+    if not page.found:
+        problems += filter_completion.suggestions(request.user, run_filter)
     context = {
         "is_part": is_part,
         "asked": run_filter,
@@ -66,19 +69,32 @@ def run_list(request: UserRequest) -> HttpResponse:
             filter_controls.status_menu(run_filter, look.url),
             filter_controls.agent_menu(run_filter, look.url),
         ],
-        "chips": _chips(run_filter, look),
-        "problems": _problems(
-            run_filter,
-            look,
-            [] if page.found else filter_completion.suggestions(request.user, run_filter),
-        ),
-        "ready_made": _view_links(run_filter, BUILT_IN_VIEWS.items()),
+        "chips": [
+            {
+                "text": run_filter.source_text(term),
+                "is_not": term.is_not,
+                "url": look.url(run_filter.without(term)),
+            }
+            for term in run_filter.terms
+        ],
+        "problems": [
+            {
+                "sentence": problem.sentence,
+                "instead": problem.instead,
+                "url": look.url(run_filter.with_suggestion(problem)) if problem.instead else "",
+            }
+            for problem in problems
+        ],
+        "ready_made": [
+            {"name": name, "url": list_url(query), "is_current": query == run_filter.text}
+            for query, name in BUILT_IN_VIEWS.items()
+        ],
         "saved": _saved_views(run_filter, look),
         "fields": filter_completion.available_fields(request.user),
         "may_review": is_reviewer(request.user),
         "within": look.kept(run_filter.text),
         "counted": _count_text(page, cursor),
-        "place": _place(request),
+        "place": numbers.items(),  # for actions that come back to this page
         "matching": f"{page.count:,}{'+' if page.is_cut or page.unread else ''}",
     }
     response = render(request, f"trace/list.html{'#found' if is_part else ''}", context)
@@ -124,24 +140,21 @@ class ListLook:
     @property
     def headers(self) -> list[dict[str, Any]]:
         """The columns, each with the URL that sorts by it, or turns the order around."""
-        return [{"column": each, "sort": self._next_sort(each)} for each in self.columns]
-
-    def _next_sort(self, column: Column) -> dict[str, str]:
-        if column.key is None:
-            return {}
-        order = self._current_order(column)
-        is_descending = column.starts_descending if order is None else order == "ascending"
-        return {
-            "text": f"-{column.name}" if is_descending else column.name,
-            "order": order or "none",
-        }
-
-    def _current_order(self, column: Column) -> str | None:
-        if self.sort is None:
-            return "descending" if column.name == "started" else None
-        if self.sort.column.name != column.name:
-            return None
-        return "descending" if self.sort.is_descending else "ascending"
+        sorted_by = self.sort.column.name if self.sort else "started"
+        is_descending = self.sort.is_descending if self.sort else True
+        headers = []
+        for column in self.columns:
+            sort = {}
+            if column.key is not None:
+                turns_descending = column.starts_descending
+                order = "none"
+                if column.name == sorted_by:
+                    turns_descending = not is_descending
+                    order = "descending" if is_descending else "ascending"
+                text = f"-{column.name}" if turns_descending else column.name
+                sort = {"text": text, "order": order}
+            headers.append({"column": column, "sort": sort})
+        return headers
 
     def url(self, query: str) -> str:
         """Return the list's URL with another filter, in this look."""
@@ -196,7 +209,8 @@ def save_columns(request: UserRequest) -> HttpResponse:
     names = (
         columns.DEFAULT_COLUMNS if "reset" in request.POST else request.POST.getlist("column")
     )
-    chosen = [each for each in look.available if each.name in {*names, columns.FIXED_COLUMN}]
+    chosen_names = {*names, columns.FIXED_COLUMN}
+    chosen = [column for column in look.available if column.name in chosen_names]
     try:
         columns.save_own(request.user, chosen)
     except OperationalError as error:
@@ -211,54 +225,14 @@ def list_url(query: str, sort: str = "", column_names: str = "") -> str:
     return reverse("trace:list") + (f"?{text}" if text else "")
 
 
-def _parse_filter(request: UserRequest) -> Filter:
-    return parse(request.GET.get("q", ""), is_reviewer=is_reviewer(request.user))
-
-
-def _place(request: UserRequest) -> list[tuple[str, int]]:
-    """Return the parameters of this page, for actions that come back to it."""
-    numbers = {name: _parse_number(request, name) for name in ("older", "newer", "page")}
-    return [(name, number) for name, number in numbers.items() if number is not None]
-
-
-def _parse_number(request: UserRequest, name: str) -> int | None:
-    text = request.GET.get(name, "")
-    is_number = text.isascii() and text.isdigit() and len(text) < 20
-    return min(int(text), MAX_PK) if is_number else None
-
-
-def _chips(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:
-    """Return each term with the URL of the list without it."""
-    return [
-        {
-            "text": run_filter.source_text(term),
-            "is_not": term.is_not,
-            "url": look.url(run_filter.without(term)),
-        }
-        for term in run_filter.terms
-    ]
-
-
-def _problems(
-    run_filter: Filter, look: ListLook, more: list[FilterProblem]
-) -> list[dict[str, str]]:
-    return [
-        {
-            "sentence": problem.sentence,
-            "instead": problem.instead,
-            "url": look.url(run_filter.with_suggestion(problem)) if problem.instead else "",
-        }
-        for problem in (*run_filter.problems, *more)
-    ]
-
-
-def _view_links(
-    run_filter: Filter, views: Iterable[tuple[str, LazyText]]
-) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "url": list_url(query), "is_current": query == run_filter.text}
-        for query, name in views
-    ]
+def _page_numbers(request: UserRequest) -> dict[str, int]:
+    """Return which page of the list is asked for, clamped to what a database accepts."""
+    texts = {name: request.GET.get(name, "") for name in ("older", "newer", "page")}
+    return {
+        name: min(int(text), MAX_PK)
+        for name, text in texts.items()
+        if text.isascii() and text.isdigit() and len(text) < 20
+    }
 
 
 def _saved_views(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:

@@ -8,10 +8,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
-from agents.models import Run
-from agents.review import replay
-from agents.review.audited_reading import open_run
-from agents.review.replay_timeline import ReplayTimeline, parse_number
+from agents.review.replays import replay
+from agents.review.replays.replay_timeline import ReplayTimeline, parse_number
+from agents.review.run_details.audited_reading import open_run
 from agents.runs import event_store
 
 SPEEDS = ["0.5", "1", "2", "4", "8"]
@@ -37,7 +36,18 @@ def replay_page(request: UserRequest, pk: int) -> HttpResponse:
         "next": timeline.next(seq, ms),
         "is_live": run.is_live,
         "speeds": SPEEDS,
-        "reel": _player_config(run, timeline, seq),
+        "reel": {
+            "run": run.pk,
+            "at": seq,
+            "last": timeline.last,
+            "duration": timeline.duration,
+            "part": replay.MAX_FRAMES,
+            "starts": timeline.starts,
+            "marks": [asdict(mark) for mark in timeline.marks],
+            "disconnections": [asdict(span) for span in timeline.disconnections],
+            "scenes": reverse("trace:scene", args=[run.pk]),
+            "trace": reverse("trace:run", args=[run.pk]),
+        },
     }
     return render(request, "trace/replay.html", context)
 
@@ -46,9 +56,12 @@ def replay_page(request: UserRequest, pk: int) -> HttpResponse:
 def replay_chunk(request: UserRequest, pk: int) -> JsonResponse:
     """Return a part of the replay as JSON."""
     readable = open_run(request, pk, "replay")
-    after = parse_number(request.GET.get("after"), event_store.last_seq(readable.run))
+    last_seq = event_store.last_seq(readable.run)
     chunk = replay.load_chunk(
-        readable.run, after, masker=readable.masker, viewer=readable.viewer
+        readable.run,
+        parse_number(request.GET.get("after"), last_seq),
+        masker=readable.masker,
+        viewer=readable.viewer,
     )
     frames = [[frame.seq, frame.ms, frame.html] for frame in chunk.frames]
     return JsonResponse(
@@ -60,19 +73,3 @@ def replay_chunk(request: UserRequest, pk: int) -> JsonResponse:
             "frames": frames,
         }
     )
-
-
-def _player_config(run: Run, timeline: ReplayTimeline, seq: int) -> dict:
-    """Return the player's initial configuration."""
-    return {
-        "run": run.pk,
-        "at": seq,
-        "last": timeline.last,
-        "duration": timeline.duration,
-        "part": replay.MAX_FRAMES,
-        "starts": timeline.starts,
-        "marks": [asdict(mark) for mark in timeline.marks],
-        "disconnections": [asdict(away) for away in timeline.disconnections],
-        "scenes": reverse("trace:scene", args=[run.pk]),
-        "trace": reverse("trace:run", args=[run.pk]),
-    }

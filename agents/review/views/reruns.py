@@ -14,10 +14,10 @@ from agents.access import audit, masking
 from agents.access.requests import UserRequest
 from agents.db import database, errors
 from agents.models import Run
-from agents.models.runs import DRAFT_TOPIC_PREFIX
-from agents.review import reruns
-from agents.review.audited_reading import ReadableRun, open_run
-from agents.review.forms import RerunForm
+from agents.models.runs.runs import DRAFT_TOPIC_PREFIX
+from agents.review.replays import reruns
+from agents.review.replays.forms import RerunForm
+from agents.review.run_details.audited_reading import ReadableRun, open_run
 
 
 @require_GET

@@ -11,18 +11,18 @@ from django.views.decorators.http import require_GET
 from agents.access import masking
 from agents.access.requests import UserRequest
 from agents.models import AgentStep, Approval, Run
-from agents.review import turns
-from agents.review.audited_reading import ReadableRun, open_run
-from agents.review.listing import neighbours
-from agents.review.step_details import (
+from agents.review.run_details import turns
+from agents.review.run_details.audited_reading import ReadableRun, open_run
+from agents.review.run_details.step_details import (
     Excerpt,
     StepDetails,
     count_replaced_values,
     is_masked_at_rest,
 )
+from agents.review.run_list.listing import neighbours
 from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.approvals import ApprovalView
+from agents.web.presentation.decisions.approvals import ApprovalView
 from agents.web.sandbox import allow_frames
 
 from .listing import ListLook
@@ -44,19 +44,19 @@ MAX_FILTER_CHARS = 500
 def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     readable = open_run(request, pk)
     view = replace(readable.view(), is_whole="all" in request.GET)
-    within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
+    query = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
     look = ListLook.of(request)
-    newer, older = neighbours(request.user, within, pk, look.sort)
+    newer, older = neighbours(request.user, query, pk, look.sort)
     nearby_turns = turns.turns_around(readable.row, request.user, request.session)
     context = {
         "view": view,
         "question": view.query,
         "chat_url": view.chat_url if readable.row.has_participant(request.user) else "",
         "is_own": readable.is_own,
-        "list_href": look.url(within),
+        "list_href": look.url(query),
         "turns": nearby_turns,
         "has_versions": any(turn.is_sibling for turn in nearby_turns),
-        "kept": look.kept(within),
+        "kept": look.kept(query),
         "sort": look.sort_text,
         "newer": newer,
         "older": older,
@@ -72,8 +72,9 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
 def run_steps(request: UserRequest, pk: int) -> HttpResponse:
     """Return the rows that a long run's page doesn't start with."""
     view = open_run(request, pk).view()
-    after = _parse_number(request.GET.get("after", "0"))
-    context = {"view": view, "rows": view.steps[after:], "question": view.query}
+    text = request.GET.get("after", "")
+    start = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+    context = {"view": view, "rows": view.steps[start:], "question": view.query}
     template = "trace/steps.html#rows" if request.htmx else "trace/steps.html"
     return render(request, template, context)
 
@@ -87,7 +88,10 @@ def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
     view = RunView(run, place="trace")
     rows = Approval.objects.filter(run=run, step=number).select_related("decided_by")
     visible_rows = map(masking.mask_row, rows) if details.is_masked else rows
-    approvals = [ApprovalView(each, may_decide=False) for each in visible_rows]
+    approvals = [ApprovalView(approval, may_decide=False) for approval in visible_rows]
+    # The runs that its experiences come from, as far as this user can open them.
+    origins = {experience["run"] for experience in details.experiences if experience.get("run")}
+    openable = Run.objects.for_user(request.user).filter(pk__in=origins)
     numbers = run.steps.filter(number__in=[number - 1, number + 1])
     context = {
         "details": details,
@@ -106,19 +110,10 @@ def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
         "guards": [StepView(guard, run, "trace") for guard in details.guardrails],
         "level": 2 if request.htmx else 1,
         "beside": set(numbers.values_list("number", flat=True)),
-        "openable": _openable_origins(request, details),
+        "openable": set(openable.values_list("pk", flat=True)),
     }
     template = "trace/step.html#panel" if request.htmx else "trace/step.html"
     return render(request, template, context)
-
-
-def _openable_origins(request: UserRequest, details: StepDetails) -> set[int]:
-    """Return the runs that its experiences come from, as far as this user can open them."""
-    origins = {experience["run"] for experience in details.experiences if experience.get("run")}
-    if not origins:
-        return set()
-    visible_runs = Run.objects.for_user(request.user).filter(pk__in=origins)
-    return set(visible_runs.values_list("pk", flat=True))
 
 
 @require_GET
@@ -175,7 +170,3 @@ def _load_details(request: UserRequest, pk: int, number: int) -> StepDetails:
         readable.hides_private,
         readable.hides_rules,
     )
-
-
-def _parse_number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0

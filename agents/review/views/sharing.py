@@ -10,8 +10,8 @@ from agents.access import audit, masking
 from agents.access.masking import Masker
 from agents.access.requests import UserRequest
 from agents.review import sharing
-from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.models import ShareLink
+from agents.review.run_details.audited_reading import ReadableRun, open_run
 from agents.web.presentation import RunView
 from agents.web.sandbox import allow_frames
 
@@ -65,21 +65,21 @@ def shared_run(request: HttpRequest, token: str) -> HttpResponse:
     if link is None:
         response = render(request, "trace/shared_gone.html", status=404)
     else:
-        response = render(request, "trace/shared.html", _shared_context(link))
+        is_masked = link.level != ShareLink.Level.AUDITOR
+        is_whole = link.level != ShareLink.Level.PERSON
+        view = RunView(
+            masking.mask_row(link.run) if is_masked else link.run,
+            # As on a run's page, steps are loaded in brief, unless everything is displayed.
+            "shared" if is_whole else "trace",
+            may_decide=False,
+            masker=Masker() if is_masked else None,
+            shows_results=is_whole,
+        )
+        context = {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
+        response = render(request, "trace/shared.html", context)
     for name, value in PRIVATE_HEADERS.items():
         response[name] = value
     return response
-
-
-def _shared_context(link: ShareLink) -> dict[str, object]:
-    is_masked = link.level != ShareLink.Level.AUDITOR
-    is_whole = link.level != ShareLink.Level.PERSON
-    run = masking.mask_row(link.run) if is_masked else link.run
-    # As on a run's page, steps are loaded in brief, unless everything is displayed.
-    place = "shared" if is_whole else "trace"
-    masker = Masker() if is_masked else None
-    view = RunView(run, place, may_decide=False, masker=masker, shows_results=is_whole)
-    return {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
 
 
 def _render_panel(

@@ -10,14 +10,14 @@ from django.views.decorators.http import require_safe
 
 from agents.access.requests import UserRequest
 from agents.models import AgentStep, Chunk, Document, Run
-from agents.review.audited_reading import open_run
+from agents.review.run_details.audited_reading import open_run
 from agents.web.presentation.evidence import (
     Observation,
     cited_rows,
     observed,
     statements_citing,
 )
-from agents.web.presentation.links import trace_url
+from agents.web.presentation.formats.links import trace_url
 from agents.web.presentation.markdown import render_markdown
 
 MAX_CHUNKS = 5_000  # of a document that was indexed again
@@ -36,7 +36,14 @@ def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
     document = documents.filter(pk=saved.document or 0).first()
     if document is not None and (chunk := _same_chunk(document, passage)) is not None:
         url = reverse("library:document", args=[document.pk])
-        rows = _cited_rows(readable.run, number, chunk)
+        rows: list[int] = []
+        if chunk.end is not None:
+            # Where in the part the rows begin that the answer, or the question, is about.
+            statements = statements_citing(readable.run.answer, number)
+            questions = [readable.run.query]
+            starts = cited_rows(chunk.text, statements) or cited_rows(chunk.text, questions)
+            # A passage can have the head of its table before its own text.
+            rows = [chunk.end - len(chunk.text) + start for start in starts]
         parameters = {"part": chunk.part, "chunk": chunk.pk, "row": rows}
         return redirect(f"{url}?{urlencode(parameters, doseq=True)}#place")
     visible = (
@@ -65,16 +72,6 @@ def _passage(
     return next((passage for passage in passages if passage.number == number), None)
 
 
-def _cited_rows(run: Run, number: int, chunk: Chunk) -> list[int]:
-    """Return where in the part the rows begin that the answer, or the question, is about."""
-    if chunk.end is None:
-        return []
-    statements = statements_citing(run.answer, number)
-    rows = cited_rows(chunk.text, statements) or cited_rows(chunk.text, [run.query])
-    # A passage can have the head of its table before its own text.
-    return [chunk.end - len(chunk.text) + row for row in rows]
-
-
 def _same_chunk(document: Document, passage: Observation) -> Chunk | None:
     """Return the passage that the model read, also if the document was indexed again."""
     saved = passage.passage.chunk if passage.passage else None
@@ -86,6 +83,6 @@ def _same_chunk(document: Document, passage: Observation) -> Chunk | None:
     return document.chunks.filter(pk=same).first() if same else None
 
 
-def _is_same(chunk: str, read: str) -> bool:
-    """Whether what was read begins with this passage; a search can join several."""
-    return "".join(read.split()).startswith("".join(chunk.split())[:COMPARED_CHARS])
+def _is_same(chunk: str, passage: str) -> bool:
+    """Whether what was read begins with this chunk; a search can join several."""
+    return "".join(passage.split()).startswith("".join(chunk.split())[:COMPARED_CHARS])

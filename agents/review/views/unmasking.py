@@ -7,7 +7,7 @@ from django.views.decorators.http import require_POST
 
 from agents.access import audit, masking
 from agents.access.requests import UserRequest
-from agents.review.audited_reading import ReadableRun, open_run
+from agents.review.run_details.audited_reading import open_run
 
 MAX_REASON_CHARS = 1_000
 
@@ -24,12 +24,8 @@ def unmask(request: UserRequest, pk: int) -> HttpResponse:
         raise Http404
     reason = request.POST.get("reason", "").replace("\0", "").strip()[:MAX_REASON_CHARS]
     if not reason:
-        return _render_reason_form(request, readable)
+        context = {"view": readable.view(), "problem": _("Enter a reason.")}
+        return render(request, "trace/unmask.html", context, status=422)
     audit.record(request.user, audit.UNMASKED, readable.row, reason=reason)
     masking.unmask(readable.row, request.session)
     return redirect("trace:run", pk)
-
-
-def _render_reason_form(request: UserRequest, readable: ReadableRun) -> HttpResponse:
-    context = {"view": readable.view(), "problem": _("Enter a reason.")}
-    return render(request, "trace/unmask.html", context, status=422)

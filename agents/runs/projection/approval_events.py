@@ -1,6 +1,5 @@
 """What approval requests and decisions change."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -23,10 +22,23 @@ MAX_ROLE_CHARS = 150
 def on_approval_requested(rows: ProjectedRows, run: int, event: Event) -> None:
     """Mark the call as waiting, in the row that displays the request."""
     function = event.data["function"]
-    if event.data["why"] == Approval.Why.ELICITATION:
+    if event.data["why"] == Approval.Why.ELICITATION:  # a question of a running call
         rows.update_step(run, event, status=AgentStep.Status.WAITING)
     else:
-        _mark_waiting(rows, run, event)
+        kind = event.data.get("kind", AgentStep.Kind.TOOL)
+        call: dict[str, Any] = {"status": AgentStep.Status.WAITING, "call_id": event.data["id"]}
+        if kind != AgentStep.Kind.PLAN:  # a plan's row already has its name and start time
+            call |= {
+                "kind": kind,
+                "thought": event.data["thought"],
+                "action": function["name"],
+                "action_input": decode_json(function["arguments"]),
+                "started_at": event.time,
+            }
+            if event.data.get("effect"):
+                call["effect"] = event.data["effect"]
+        if not rows.steps(run, event).update(**call):
+            rows.add_step(AgentStep(**step_columns(rows, run, event), **call))
     columns = {
         "agent_name": event.agent,
         "call_id": event.data["id"],
@@ -47,55 +59,32 @@ def on_approval_requested(rows: ProjectedRows, run: int, event: Event) -> None:
     rows.ask(run, event.data["step"], columns)
 
 
-def _mark_waiting(rows: ProjectedRows, run: int, event: Event) -> None:
-    function = event.data["function"]
-    call = {
-        "kind": event.data.get("kind", AgentStep.Kind.TOOL),
-        "status": AgentStep.Status.WAITING,
-        "thought": event.data["thought"],
-        "call_id": event.data["id"],
-        "action": function["name"],
-        "action_input": decode_json(function["arguments"]),
-        "started_at": event.time,
-    }
-    if event.data.get("effect"):
-        call["effect"] = event.data["effect"]
-    if call["kind"] == AgentStep.Kind.PLAN:  # its row already has its name and start time
-        call = {name: call[name] for name in ("status", "call_id")}
-    if not rows.steps(run, event).update(**call):
-        rows.add_step(AgentStep(**step_columns(rows, run, event), **call))
-
-
 def on_approval_resolved(rows: ProjectedRows, run: int, event: Event) -> None:
+    data = event.data
+    why = data.get("why")
+    if why == Approval.Why.ELICITATION:
+        verdict = VERDICT_BY_ACTION[data["action"]]
+        rows.update_step(run, event, status=AgentStep.Status.RUNNING)
+    elif not data["is_approved"]:
+        verdict = Approval.Verdict.REJECTED
+    elif data["arguments"] is not None:
+        verdict = Approval.Verdict.EDITED
+    else:
+        verdict = Approval.Verdict.APPROVED
+    new_arguments = data["arguments"] or ""
+    if not new_arguments and why == Approval.Why.BUDGET:
+        # At a limit, whether it was raised, or the run finishes or stops.
+        new_arguments = str(data.get("action", ""))
+    user_id = data["by"]
+    if user_id is not None and not get_user_model().objects.filter(pk=user_id).exists():
+        user_id = None  # the account was deleted
     rows.decide(
         run,
-        event.data["step"],
-        verdict=_verdict(event.data),
-        # At a limit, whether it was raised, or the run finishes or stops.
-        new_arguments=event.data["arguments"] or _limit_action(event.data),
-        reason=event.data["reason"],
-        decided_by=_existing_user(event.data["by"]),
+        data["step"],
+        verdict=verdict,
+        new_arguments=new_arguments,
+        reason=data["reason"],
+        decided_by=user_id,
         decided_at=event.time,
-        granted_scope=(event.data.get("grant") or {}).get("scope", ""),
+        granted_scope=(data.get("grant") or {}).get("scope", ""),
     )
-    if event.data.get("why") == Approval.Why.ELICITATION:
-        rows.update_step(run, event, status=AgentStep.Status.RUNNING)
-
-
-def _verdict(data: Mapping[str, Any]) -> str:
-    if data.get("why") == Approval.Why.ELICITATION:
-        return VERDICT_BY_ACTION[data["action"]]
-    if not data["is_approved"]:
-        return Approval.Verdict.REJECTED
-    changed = data["arguments"] is not None
-    return Approval.Verdict.EDITED if changed else Approval.Verdict.APPROVED
-
-
-def _existing_user(pk: int | None) -> int | None:
-    """Return the user's id, or None if the account no longer exists."""
-    is_there = pk is not None and get_user_model().objects.filter(pk=pk).exists()
-    return pk if is_there else None
-
-
-def _limit_action(data: Mapping[str, Any]) -> str:
-    return str(data.get("action", "")) if data.get("why") == Approval.Why.BUDGET else ""

@@ -11,7 +11,7 @@ from agents.db.fast_writes import Increment, insert_many, update
 from agents.engine.events import Event
 from agents.memory.tool import NAME as REMEMBER
 from agents.models import AgentStep, Approval, GuardrailHit, OutsideTextTopic, Run
-from agents.models.runs import DRAFT_TOPIC_PREFIX
+from agents.models.runs.runs import DRAFT_TOPIC_PREFIX
 
 from .search_tags import MAX_TAGS, step_tags
 from .waiting_time import Wait, load_queue_waits
@@ -81,8 +81,8 @@ class ProjectedRows:
         In the transaction that ends the run, because the chat's next one can start after it.
         """
         calls = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL)
-        others = calls.exclude(action=REMEMBER).exclude(status=AgentStep.Status.UNSTARTED)
-        topic = others.values_list("run__topic", flat=True).first()
+        calls = calls.exclude(action=REMEMBER).exclude(status=AgentStep.Status.UNSTARTED)
+        topic = calls.values_list("run__topic", flat=True).first()
         if topic and not topic.startswith(DRAFT_TOPIC_PREFIX):
             OutsideTextTopic.objects.mark(topic)
 
@@ -99,11 +99,10 @@ class ProjectedRows:
     def decide(self, run: int, step: int, **columns: Any) -> None:
         Approval.objects.filter(run=run, step=step).update(**columns)
 
-    def withdraw(self, run: int, at: datetime, **filters: Any) -> None:
+    def withdraw(self, run: int, time: datetime, **filters: Any) -> None:
         """Withdraw pending approvals, because a decision would change nothing."""
-        verdicts = Approval.Verdict
-        withdrawn = {"verdict": verdicts.WITHDRAWN, "decided_at": at}
-        update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **filters)
+        changes = {"verdict": Approval.Verdict.WITHDRAWN, "decided_at": time}
+        update(Approval, changes, run=run, verdict=Approval.Verdict.WAITING, **filters)
 
     def write(self) -> None:
         self._write_steps()
@@ -111,14 +110,16 @@ class ProjectedRows:
             GuardrailHit.objects.bulk_create(self._new_hits)
         for run, changes in self._runs.items():
             update(Run, changes, id=run)
-        self._runs, self._new_hits = {}, []
+        self._runs = {}
+        self._new_hits = []
 
     def _write_steps(self) -> None:
         if self._new_steps:
             insert_many(AgentStep, self._new_steps.values())
         for (run, number), changes in self._steps.items():
             update(AgentStep, changes, run=run, number=number)
-        self._new_steps, self._steps = {}, {}
+        self._new_steps = {}
+        self._steps = {}
 
 
 @compiled_query
@@ -128,8 +129,8 @@ def _step_summaries(run: int) -> QuerySet[AgentStep, tuple[str, str, str]]:
 
 @compiled_query
 def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | None]]:
-    asked = Approval.objects.filter(run=run, granted_scope="")  # the others were automatic
-    return asked.values_list("asked_at", "decided_at")
+    by_users = Approval.objects.filter(run=run, granted_scope="")  # not automatic
+    return by_users.values_list("asked_at", "decided_at")
 
 
 @compiled_query

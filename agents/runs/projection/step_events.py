@@ -81,12 +81,17 @@ def on_status(rows: ProjectedRows, run: int, event: Event) -> None:
         columns = {"text": note["summary"], "kept": note["kept"]}
         HistorySummary.objects.update_or_create(columns, run_id=run)
     for step in rows.steps(run, event):
-        kept = [earlier for earlier in step.notes if not _replaces(note, earlier)]
-        changes: dict[str, Any] = {"notes": [*kept, note]}
+        notes = [earlier for earlier in step.notes if not _replaces(note, earlier)]
+        changes: dict[str, Any] = {"notes": [*notes, note]}
         if note["kind"] == StatusKind.RETRY:
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == StatusKind.MODEL_FALLBACK and step.request:
-            changes["request"] = _fallback_request(step.request, note)
+            # As sent to the fallback model.
+            request = {**step.request, "model": note["to"]}
+            request.pop("provider_model", None)
+            if "provider_model" in note:
+                request["provider_model"] = note["provider_model"]
+            changes["request"] = request
         rows.update_step(run, event, **changes)
 
 
@@ -99,23 +104,25 @@ def _replaces(note: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
     return bool(note["kind"] == StatusKind.TOOL_PROGRESS)
 
 
-def _fallback_request(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request as sent to the fallback model."""
-    fields = {name: value for name, value in request.items() if name != "provider_model"}
-    provider_model = {name: note[name] for name in ("provider_model",) if name in note}
-    return {**fields, "model": note["to"], **provider_model}
-
-
 def on_usage(rows: ProjectedRows, run: int, event: Event) -> None:
     if event.is_replayed:
         return  # the original run has paid for it
     tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
     cost = event.data["cost"]
-    if event.data.get("is_added"):
-        _add_usage(rows, run, event, tokens)
+    if event.data.get("is_added"):  # a tool asks the model several times
+        for step in rows.steps(run, event):
+            total = {name: getattr(step, name) + count for name, count in tokens.items()}
+            total_cost = step.cost if cost is None else (step.cost or 0) + cost
+            rows.update_step(run, event, **total, cost=total_cost)
     else:
-        rows.update_step(run, event, **tokens, cost=cost, **_cached_columns(event.data))
-    rows.count(run, **tokens, **({} if cost is None else {"cost": cost}))
+        changes = {**tokens, "cost": cost}
+        for name in ("cache_read_tokens", "cache_savings"):
+            if event.data.get(name):
+                changes[name] = event.data[name]
+        rows.update_step(run, event, **changes)
+    rows.count(run, **tokens)
+    if cost is not None:
+        rows.count(run, cost=cost)
     _note_cached(rows, run, event)
     if reported := event.data.get("reported"):
         for step in rows.steps(run, event):
@@ -123,32 +130,30 @@ def on_usage(rows: ProjectedRows, run: int, event: Event) -> None:
             rows.update_step(run, event, notes=[*step.notes, note])
 
 
-def _cached_columns(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the provider's cache did for a request, if anything."""
-    names = ("cache_read_tokens", "cache_savings")
-    return {name: data[name] for name in names if data.get(name)}
-
-
-def _add_usage(rows: ProjectedRows, run: int, event: Event, tokens: dict[str, int]) -> None:
-    """Add to the usage of a tool that asks the model several times."""
-    cost = event.data["cost"]
-    for step in rows.steps(run, event):
-        total = {name: getattr(step, name) + count for name, count in tokens.items()}
-        spent = step.cost if cost is None else (step.cost or 0) + cost
-        rows.update_step(run, event, **total, cost=spent)
-
-
 def on_step(rows: ProjectedRows, run: int, event: Event) -> None:
     data = event.data
-    if "call" in data:
-        rows.add_step(_unstarted_step(rows, run, event))
+    if "call" in data:  # it was decided on, but not made before the stop
+        function = data["call"]["function"]
+        step = AgentStep(
+            **step_columns(rows, run, event),
+            kind=AgentStep.Kind.TOOL,
+            status=data["status"],
+            call_id=data["call"]["id"],
+            action=function["name"],
+            action_input=decode_json(function["arguments"]),
+            effect=data["call"].get("effect", ""),
+            started_at=event.time,
+            ended_at=event.time,
+        )
+        rows.add_step(step)
         return
     ended = datetime.fromisoformat(data["ended"]) if "ended" in data else event.time
-    changes = {
-        "kind": data["kind"],
-        "status": _step_status(rows, run, event),
-        "ended_at": ended,
-    }
+    changes = {"kind": data["kind"], "status": data["status"], "ended_at": ended}
+    is_failed_task = (
+        data["kind"] == AgentStep.Kind.TASK and data["status"] == AgentStep.Status.FAILED
+    )
+    if is_failed_task and rows.was_declined(run, data["step"]):
+        changes["status"] = AgentStep.Status.REJECTED  # by a user, so it hasn't failed
     if data.get("thought"):
         changes["thought"] = data["thought"]
     if data.get("called"):
@@ -164,41 +169,23 @@ def on_step(rows: ProjectedRows, run: int, event: Event) -> None:
         rows.withdraw(run, ended, step=data["step"])
 
 
-def _unstarted_step(rows: ProjectedRows, run: int, event: Event) -> AgentStep:
-    """Return a row for a call that was decided on but not made before the stop."""
-    call = event.data["call"]
-    return AgentStep(
-        **step_columns(rows, run, event),
-        kind=AgentStep.Kind.TOOL,
-        status=event.data["status"],
-        call_id=call["id"],
-        action=call["function"]["name"],
-        action_input=decode_json(call["function"]["arguments"]),
-        effect=call.get("effect", ""),
-        started_at=event.time,
-        ended_at=event.time,
-    )
-
-
-def _step_status(rows: ProjectedRows, run: int, event: Event) -> str:
-    """Return the step's status; a task that a person rejected hasn't failed."""
-    kind, status = event.data["kind"], event.data["status"]
-    is_in_doubt = kind == AgentStep.Kind.TASK and status == AgentStep.Status.FAILED
-    if is_in_doubt and rows.was_declined(run, event.data["step"]):
-        return AgentStep.Status.REJECTED
-    return status
-
-
 def on_guardrail(rows: ProjectedRows, run: int, event: Event) -> None:
-    details, action = event.data["details"], event.data["action"]
+    details = event.data["details"]
+    action = event.data["action"]
     is_hit = bool(details.get("matches", 1))  # a model check can find nothing
     is_observed = is_hit and bool(details.get("observed"))
-    judge, started = details.get("judge"), event.data.get("started")
+    judge = details.get("judge")
+    started = event.data.get("started")
     label = action if is_hit or action == "block" else PASS_ACTION
+    status = AgentStep.Status.DONE
+    if action == "block" and not is_observed:
+        status = AgentStep.Status.BLOCKED
+    elif judge is not None and "error" in judge:
+        status = AgentStep.Status.FAILED
     step = AgentStep(
         **step_columns(rows, run, event),
         kind=AgentStep.Kind.GUARDRAIL,
-        status=_guardrail_status(action, is_observed, judge),
+        status=status,
         action=OBSERVE_ACTION if is_observed else label,
         action_input={**details, "would": action} if is_observed else details,
         observation=event.data["reason"],
@@ -208,26 +195,15 @@ def on_guardrail(rows: ProjectedRows, run: int, event: Event) -> None:
     )
     rows.add_step(step)
     if is_hit and details.get("id") is not None and not event.is_replayed:
-        rows.add_hit(_build_hit(run, event))
-
-
-def _guardrail_status(action: str, is_observed: bool, judge: Mapping[str, Any] | None) -> str:
-    if action == "block" and not is_observed:
-        return AgentStep.Status.BLOCKED
-    has_failed = judge is not None and "error" in judge
-    return AgentStep.Status.FAILED if has_failed else AgentStep.Status.DONE
-
-
-def _build_hit(run: int, event: Event) -> GuardrailHit:
-    details = event.data["details"]
-    return GuardrailHit(
-        run_id=run,
-        pattern_id=details["id"],
-        step=event.data["step"],
-        agent_name=event.agent,
-        stage=details["stage"],
-        action=event.data["action"],
-        is_observed=bool(details.get("observed")),
-        matches=details["matches"],
-        at=event.time,
-    )
+        hit = GuardrailHit(
+            run_id=run,
+            pattern_id=details["id"],
+            step=event.data["step"],
+            agent_name=event.agent,
+            stage=details["stage"],
+            action=action,
+            is_observed=is_observed,
+            matches=details["matches"],
+            at=event.time,
+        )
+        rows.add_hit(hit)

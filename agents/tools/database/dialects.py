@@ -111,7 +111,9 @@ class Dialect:
 
 
 # The closing quote may be missing, so that no text causes repeated scans.
-_TEXT, _DOUBLE, _BACKTICK = r"'(?:[^']|'')*'?", r'"(?:[^"]|"")*"?', r"`(?:[^`]|``)*`?"
+_TEXT = r"'(?:[^']|'')*'?"
+_DOUBLE = r'"(?:[^"]|"")*"?'
+_BACKTICK = r"`(?:[^`]|``)*`?"
 SQLITE = Dialect(
     kind=DatabaseKind.SQLITE,
     label="SQLite",
@@ -142,5 +144,5 @@ MYSQL = Dialect(
     forbidden_words=frozenset(MYSQL_WORDS),
     forbidden_chars="@#\\$",
 )
-DIALECTS = {one.kind: one for one in (SQLITE, POSTGRESQL, MYSQL)}
+DIALECTS = {dialect.kind: dialect for dialect in (SQLITE, POSTGRESQL, MYSQL)}
 GRAMMAR_WORDS = frozenset(GRAMMAR.split())

@@ -5,13 +5,15 @@ import json
 import logging
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+from agents.engine.sentences import unpack
 from agents.engine.tool import ToolInput, ToolResult, text_argument
 from agents.tools import sandbox
 
 from . import sql_guard
 from .schema import Schema
 
-NO_TABLE = "The database has no table that is available to this tool."
+NO_TABLE = _("The database has no table that is available to this tool.")
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +25,10 @@ class QueryTool:
     parameters = {
         "type": "object",
         "properties": {
-            "sql": {"type": "string", "description": "One SELECT statement, without comments"}
+            "sql": {
+                "type": "string",
+                "description": _("One SELECT statement, without comments"),
+            }
         },
         "required": ["sql"],
     }
@@ -33,28 +38,32 @@ class QueryTool:
 
     schema: Schema
     description: str
-    trouble = NO_TABLE
+    trouble: str = NO_TABLE
 
-    def __init__(self, *, max_rows: int, timeout: float, about: str = "") -> None:
+    def __init__(self, *, max_rows: int, timeout: float, introduction: str = "") -> None:
         self.max_rows = max_rows
         self.seconds = timeout
         self.timeout = timeout + 2  # after our own limit, which has a clearer message
-        self.about = about
+        self.introduction = introduction
 
     def describe(self) -> str:
         """Return what the model is told: the administrator's words, the rules, the tables."""
         if not self.schema.tables:
-            return f"Runs SQL queries, but isn't available now. {self.trouble}"
+            return _("Runs SQL queries, but isn't available now. %(why)s", why=self.trouble)
         label = self.schema.dialect.label
         tables = "\n".join(self.schema.describe())
-        text = (
-            f"Reads a database with one SQL SELECT ({label} dialect; WITH, joins, window and "
-            "date functions work; no comments, no recursion) and returns JSON: columns, rows, "
-            f"truncated. Returns up to {self.max_rows} rows: let SQL count, sum and sort. If "
-            "the format of a value matters, check it with SELECT DISTINCT first. Tables:\n"
-            f"{tables}"
+        text = _(
+            "Reads a database with one SQL SELECT (%(kind)s dialect; WITH, "
+            "joins, window and date functions work; no comments, no recursion) "
+            "and returns JSON: columns, rows, truncated. Returns up to "
+            "%(limit)s rows: let SQL count, sum and sort. If the format of a "
+            "value matters, check it with SELECT DISTINCT first. Tables:\n"
+            "%(tables)s",
+            kind=label,
+            limit=self.max_rows,
+            tables=tables,
         )
-        return f"{self.about.strip()}\n{text}" if self.about.strip() else text
+        return f"{self.introduction.strip()}\n{text}" if self.introduction.strip() else text
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         await self.refresh()
@@ -68,7 +77,10 @@ class QueryTool:
         except sql_guard.QueryRefused as refusal:
             return ToolResult(error=str(refusal), mendable=True)
         except TimeoutError:
-            message = f"The query timed out after {self.seconds:g} s. Select less data."
+            message = _(
+                "The query timed out after %(seconds)s s. Select less data.",
+                seconds=f"{self.seconds:g}",
+            )
             return ToolResult(error=message, mendable=True)
 
     async def refresh(self) -> None:
@@ -82,10 +94,10 @@ class QueryTool:
             reply = (await sandbox.run_async(worker, request, grant)).json()
         except sandbox.WorkerFailed as error:
             logger.error("The process of a query %s", error)
-            message = "The query was stopped before it finished. Select less data."
+            message = _("The query was stopped before it finished. Select less data.")
             return ToolResult(error=message, mendable=True)
         if "error" in reply:
-            return ToolResult(error=reply["error"], mendable=reply["mendable"])
+            return ToolResult(error=unpack(reply["error"]), mendable=reply["mendable"])
         return ToolResult(json.dumps(reply, ensure_ascii=False))
 
     def worker(self) -> tuple[sandbox.Worker, sandbox.Grant]:

@@ -1,6 +1,6 @@
 """The tables that a tool can read, how a query names them, and how a model learns of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from textwrap import shorten
@@ -75,12 +75,20 @@ class Schema:
         if allowed is None:
             return self
         folded = {self.fold(key): columns for key, columns in allowed.items()}
-        tables = (
-            self._with_columns(table, folded[self.fold(table.key)])
-            for table in self.tables
-            if self.fold(table.key) in folded
-        )
-        return replace(self, tables=tuple(table for table in tables if table.columns))
+        fold_column = str if self.kind == DatabaseKind.POSTGRESQL else fold_case
+        tables = []
+        for table in self.tables:
+            if self.fold(table.key) not in folded:
+                continue
+            names = folded[self.fold(table.key)]
+            if names is not None:
+                readable = set(map(fold_column, names))
+                columns = tuple(c for c in table.columns if fold_column(c.name) in readable)
+                hides = len(columns) < len(table.columns)
+                table = replace(table, columns=columns, hides=hides)
+            if table.columns:
+                tables.append(table)
+        return replace(self, tables=tuple(tables))
 
     def fold(self, name: str) -> str:
         """Fold a name as the database compares it when it is written without quotes."""
@@ -110,16 +118,8 @@ class Schema:
         """Return a name that leads to this table whatever the connection's defaults are."""
         if self.kind == DatabaseKind.SQLITE:
             return self.dialect.quote(table.name)  # a listed view is shadowed by its name
-        place = table.schema or self.database
-        return f"{self.dialect.quote(place)}.{self.dialect.quote(table.name)}"
-
-    def _with_columns(self, table: Table, names: Iterable[str] | None) -> Table:
-        if names is None:
-            return table
-        fold = str if self.kind == DatabaseKind.POSTGRESQL else fold_case
-        wanted = set(map(fold, names))
-        kept = tuple(column for column in table.columns if fold(column.name) in wanted)
-        return replace(table, columns=kept, hides=len(kept) < len(table.columns))
+        schema_name = table.schema or self.database
+        return f"{self.dialect.quote(schema_name)}.{self.dialect.quote(table.name)}"
 
     def names(self) -> list[str]:
         return [table.key for table in self.tables]
@@ -132,59 +132,54 @@ class Schema:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        tables = tuple(_read_table(each) for each in values["tables"])
+        tables = []
+        for table in values["tables"]:
+            columns = []
+            for column in table["columns"]:
+                target = column.get("references")
+                references = (target[0], target[1]) if target else None
+                columns.append(Column(**{**column, "references": references}))
+            tables.append(Table(**{**table, "columns": tuple(columns)}))
         return cls(
             kind=DatabaseKind(values["kind"]),
-            tables=tables,
+            tables=tuple(tables),
             database=values.get("database", ""),
             is_case_sensitive=bool(values.get("is_case_sensitive")),
         )
 
 
-def _read_table(values: Mapping[str, Any]) -> Table:
-    columns = tuple(_read_column(each) for each in values["columns"])
-    return Table(**{**values, "columns": columns})
-
-
-def _read_column(values: Mapping[str, Any]) -> Column:
-    to = values.get("references")
-    return Column(**{**values, "references": (to[0], to[1]) if to else None})
-
-
 @lru_cache(maxsize=64)
 def _describe(schema: Schema) -> tuple[str, ...]:
     """Return the description of a schema, which every run of an agent needs."""
-    return tuple(_describe_tables(schema))
-
-
-def _describe_tables(schema: Schema) -> Iterator[str]:
     keys = {table.key for table in schema.tables}
-    room, described = MAX_DESCRIPTION_CHARS, 0
+    chars_left = MAX_DESCRIPTION_CHARS
+    lines: list[str] = []
     for table in schema.tables[:MAX_TABLES_DESCRIBED]:
-        parts = (_describe_column(schema, column, keys) for column in table.columns)
-        columns = shorten(", ".join(parts), max(room, 200), placeholder=" …")
-        line = f"{table_name(schema, table)}({columns})"
-        room, described = room - len(line), described + 1
-        yield line
-        if room < 0:
+        columns = []
+        for column in table.columns:
+            text = f"{quote_name(schema, column.name)} {column.type}".rstrip()
+            target, key = column.references or ("", "")
+            if target in keys:
+                text += f" → {quote_name(schema, target)}"
+                text += f".{quote_name(schema, key)}" if key else ""
+            columns.append(text)
+        listed = shorten(", ".join(columns), max(chars_left, 200), placeholder=" …")
+        lines.append(f"{table_name(schema, table)}({listed})")
+        chars_left -= len(lines[-1])
+        if chars_left < 0:
             break
-    if rest := schema.tables[described:]:
-        listed = ", ".join(table_name(schema, table) for table in rest)
-        yield f"And: {shorten(listed, 2_000, placeholder=' …')}"
+    if unlisted := schema.tables[len(lines) :]:
+        listed = ", ".join(table_name(schema, table) for table in unlisted)
+        lines.append(f"And: {shorten(listed, 2_000, placeholder=' …')}")
+    return tuple(lines)
 
 
 def table_name(schema: Schema, table: Table) -> str:
     """Return a table's name as a query would write it."""
-    place = table.schema if table.key != table.name else ""
-    return ".".join(quote_name(schema, part) for part in (place, table.name) if part)
-
-
-def _describe_column(schema: Schema, column: Column, keys: Iterable[str]) -> str:
-    text = f"{quote_name(schema, column.name)} {column.type}".rstrip()
-    to, key = column.references or ("", "")
-    if to not in keys:
-        return text
-    return f"{text} → {quote_name(schema, to)}" + (f".{quote_name(schema, key)}" if key else "")
+    name = quote_name(schema, table.name)
+    if table.key == table.name or not table.schema:
+        return name
+    return f"{quote_name(schema, table.schema)}.{name}"
 
 
 def quote_name(schema: Schema, name: str) -> str:

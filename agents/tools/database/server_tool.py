@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
+from agents.engine import sentences
+from agents.engine.sentences import Sentence as _
+from agents.engine.sentences import unpack
 from agents.engine.tool import ToolResult
 from agents.tools import sandbox
-from agents.tools.addresses import IPAddress, is_host
+from agents.tools.addresses import is_host
 from agents.tools.egress.policy import resolve_host
 
 from . import server_worker, sql_guard
@@ -23,6 +26,7 @@ SERVER_QUERY = sandbox.Worker(
     has_network=True,
     memory_bytes=server_worker.MEMORY_BYTES,
     file_bytes=2**18,  # for a certificate in memory
+    modules=(sentences,),
 )
 PORTS = {DatabaseKind.POSTGRESQL: 5432, DatabaseKind.MYSQL: 3306}
 CHECK_SECONDS = 10.0
@@ -53,7 +57,7 @@ class ServerAddress:
         """Return the connection's part of a request, with a checked address."""
         port = self.port or PORTS[self.kind]
         if self.host.startswith("/") and "," in self.host:
-            raise ConnectionFailed(f"{self.host!r} isn't a valid host name.")
+            raise ConnectionFailed(_("%(host)s isn't a valid host name.", host=repr(self.host)))
         return {
             "host": self.host,
             "address": "" if self.host.startswith("/") else await self._resolve(port),
@@ -68,24 +72,27 @@ class ServerAddress:
     async def _resolve(self, port: int) -> str:
         """Return the address to use. An administrator named it, so it can be a private one."""
         if not is_host(self.host):
-            raise ConnectionFailed(f"{self.host!r} isn't a valid host name.")
+            raise ConnectionFailed(_("%(host)s isn't a valid host name.", host=repr(self.host)))
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                found = await resolve_host(self.host, port)
+                addresses = await resolve_host(self.host, port)
         except (OSError, TimeoutError, UnicodeError) as error:
-            raise ConnectionFailed(f"The host {self.host!r} wasn't found.") from error
-        for address in found:
-            if _is_forbidden(ip_address(address)):
+            raise ConnectionFailed(
+                _("The host %(name)s wasn't found.", name=repr(self.host))
+            ) from error
+        for address in addresses:
+            parsed = ip_address(address)
+            ip = getattr(parsed, "ipv4_mapped", None) or parsed
+            is_special = ip.is_link_local or ip.is_multicast or ip.is_unspecified
+            if is_special or ip in CLOUD_METADATA:
                 raise ConnectionFailed(
-                    f"{self.host} is blocked: no database is at the address {address}."
+                    _(
+                        "%(host)s is blocked: no database is at the address %(address)s.",
+                        host=self.host,
+                        address=address,
+                    )
                 )
-        return found[0]
-
-
-def _is_forbidden(address: IPAddress) -> bool:
-    inner = getattr(address, "ipv4_mapped", None) or address
-    is_odd = inner.is_link_local or inner.is_multicast or inner.is_unspecified
-    return is_odd or inner in CLOUD_METADATA
+        return addresses[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +115,13 @@ async def inspect(address: ServerAddress, seconds: float = CHECK_SECONDS) -> Ser
         )
         reply = worker_reply.json()
     except TimeoutError as error:
-        raise ConnectionFailed(f"The server sent no answer within {seconds:g} s.") from error
+        raise ConnectionFailed(
+            _("The server sent no answer within %(seconds)s s.", seconds=f"{seconds:g}")
+        ) from error
     except sandbox.WorkerFailed as error:
-        raise ConnectionFailed("The connection ended before the server answered.") from error
+        raise ConnectionFailed(_("The connection ended before the server answered.")) from error
     if "error" in reply:
-        raise ConnectionFailed(reply["error"])
+        raise ConnectionFailed(unpack(reply["error"]))
     return ServerReport(
         schema=Schema.from_dict(reply["schema"]),
         version=reply["version"],
@@ -134,12 +143,13 @@ class ServerDatabaseTool(QueryTool):
         *,
         max_rows: int = 100,
         timeout: float = 5,
-        about: str = "",
+        introduction: str = "",
         load_schema: Callable[[], Awaitable[Schema]] | None = None,
     ) -> None:
-        super().__init__(max_rows=max_rows, timeout=timeout, about=about)
+        super().__init__(max_rows=max_rows, timeout=timeout, introduction=introduction)
         self.timeout = timeout + CHECK_SECONDS + 2  # the schema may have to be read first
-        self.address, self.load_schema = address, load_schema
+        self.address = address
+        self.load_schema = load_schema
         self._allowed = allowed
         self.schema = schema.limited_to(allowed)
         self.description = self.describe()
@@ -147,7 +157,8 @@ class ServerDatabaseTool(QueryTool):
     async def refresh(self) -> None:
         if self.load_schema is None:
             return
-        load, self.load_schema = self.load_schema, None
+        load = self.load_schema
+        self.load_schema = None
         try:
             self.schema = (await load()).limited_to(self._allowed)
         except ConnectionFailed as error:

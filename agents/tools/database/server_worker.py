@@ -17,13 +17,16 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
+from agents.engine.sentences import Sentence, joined, pack
+from agents.engine.sentences import Sentence as _
+
 MAX_CELL_CHARS = 2_000
 MAX_OUTPUT_CHARS = 250_000
 MAX_COLUMNS = 20_000
 MEMORY_BYTES = 2**30
-READ_ONLY = "This tool is read-only. Remove what changes data."
-TIMED_OUT = "The query timed out on the server. Select less data."
-NAMES_HINT = "Use the names of tables and columns from the tool's description."
+READ_ONLY = _("This tool is read-only. Remove what changes data.")
+TIMED_OUT = _("The query timed out on the server. Select less data.")
+NAMES_HINT = _("Use the names of tables and columns from the tool's description.")
 
 
 def main() -> None:
@@ -31,10 +34,14 @@ def main() -> None:
     try:
         reply = SERVERS[request["kind"]](request).answer()
     except ServerError as error:
-        reply = {"error": error.sentence, "mendable": error.mendable, "stage": error.stage}
+        reply = {
+            "error": pack(error.sentence),
+            "mendable": error.mendable,
+            "stage": error.stage,
+        }
     except MemoryError:
-        sentence = "The query needs too much memory. Select fewer rows."
-        reply = {"error": sentence, "mendable": True, "stage": "query"}
+        sentence = _("The query needs too much memory. Select fewer rows.")
+        reply = {"error": pack(sentence), "mendable": True, "stage": "query"}
     sys.stdout.buffer.write(json.dumps(reply, ensure_ascii=False).encode())
     sys.stdout.flush()
     os._exit(0)  # without reading the rest of a long result
@@ -44,7 +51,9 @@ class ServerError(Exception):
     """What went wrong, and whether another query could help."""
 
     def __init__(self, sentence: str, *, mendable: bool, stage: str = "query") -> None:
-        self.sentence, self.mendable, self.stage = sentence, mendable, stage
+        self.sentence = sentence
+        self.mendable = mendable
+        self.stage = stage
 
 
 class _Server:
@@ -80,14 +89,20 @@ class _Server:
         raise NotImplementedError
 
     def failed_to_connect(self, error: Exception) -> ServerError:
-        text = " ".join(str(error).split()) or type(error).__name__
-        sentence = f"Can't connect to {self.label}: {text.rstrip('.')}."
+        reason = str(error)
+        if not isinstance(reason, Sentence):  # but the driver's own words
+            reason = " ".join(reason.split()).rstrip(".") or type(error).__name__
+        sentence = _("Can't connect to %(kind)s: %(words)s.", kind=self.label, words=reason)
         return ServerError(sentence, mendable=False, stage="connect")
 
     def failed(self, text: str, *, mendable: bool, hint: str = "") -> ServerError:
         text = " ".join(text.split()).rstrip(".")
-        sentence = f"{self.label} rejected the query: {text}."
-        return ServerError(f"{sentence} {hint}".rstrip(), mendable=mendable)
+        sentence: str = _(
+            "%(kind)s rejected the query: %(words)s.", kind=self.label, words=text
+        )
+        if hint:
+            sentence = joined(" ", [sentence, hint])
+        return ServerError(sentence, mendable=mendable)
 
 
 class PostgreSQL(_Server):
@@ -99,14 +114,8 @@ class PostgreSQL(_Server):
         import psycopg
 
         self.errors = psycopg.Error
-        try:
-            self.connection = psycopg.connect(**self._options(), autocommit=True)
-            self._restrict()
-        except psycopg.Error as error:
-            raise self.failed_to_connect(error) from error
-
-    def _options(self) -> dict[str, Any]:
         server = self.server
+        tls_modes = {"off": "disable", "verify": "verify-full"}
         options = {
             "host": server["host"],
             "hostaddr": server.get("address", ""),
@@ -114,16 +123,26 @@ class PostgreSQL(_Server):
             "dbname": server["database"],
             "user": server["user"],
             "password": server["password"],
-            "sslmode": {"off": "disable", "verify": "verify-full"}.get(
-                server["tls"], "require"
-            ),
+            "sslmode": tls_modes.get(server["tls"], "require"),
             "connect_timeout": max(2, math.ceil(self.seconds)),
             "application_name": "ashiato",
             "client_encoding": "utf8",
         }
-        if server["tls"] == "verify":
-            options["sslrootcert"] = _certificate_path(server["ca"])
-        return {name: value for name, value in options.items() if value not in ("", None)}
+        if server["tls"] == "verify" and server["ca"]:
+            # The driver only reads files.
+            descriptor = os.memfd_create("ca")
+            os.write(descriptor, server["ca"].encode())
+            options["sslrootcert"] = f"/proc/self/fd/{descriptor}"
+        elif server["tls"] == "verify":
+            import certifi
+
+            options["sslrootcert"] = certifi.where()
+        options = {name: value for name, value in options.items() if value not in ("", None)}
+        try:
+            self.connection = psycopg.connect(**options, autocommit=True)
+            self._restrict()
+        except psycopg.Error as error:
+            raise self.failed_to_connect(error) from error
 
     def _restrict(self) -> None:
         """Read only, with a deadline, and with nothing but the system's names."""
@@ -180,8 +199,8 @@ class PostgreSQL(_Server):
         return {"kind": "postgresql", "tables": list(_tables(rows))}
 
     def powers(self) -> list[str]:
-        found = self.connection.execute(POSTGRESQL_POWERS_TEMPLATE).fetchall()
-        return [str(power) for (power,) in found]
+        rows = self.connection.execute(POSTGRESQL_POWERS_TEMPLATE).fetchall()
+        return [str(power) for (power,) in rows]
 
 
 class MySQL(_Server):
@@ -228,11 +247,11 @@ class MySQL(_Server):
 
     def _socket(self) -> socket.socket:
         """Connect to the address that was checked; the name is for the certificate."""
-        place = (self.server.get("address") or self.server["host"], self.server["port"])
-        made = socket.create_connection(place, timeout=max(2, math.ceil(self.seconds)))
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.settimeout(None)
-        return made
+        address = (self.server.get("address") or self.server["host"], self.server["port"])
+        connection = socket.create_connection(address, timeout=max(2, math.ceil(self.seconds)))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(None)
+        return connection
 
     def _tls(self) -> ssl.SSLContext | None:
         if self.server["tls"] == "off":
@@ -284,15 +303,17 @@ class MySQL(_Server):
         return self.failed(str(_plain(error)), mendable=is_plain, hint=hint)
 
     def version(self) -> str:
-        found = str(self.connection.get_server_info())
-        number = found.removeprefix("5.5.5-").partition("-")[0]
-        return f"MariaDB {number}" if "mariadb" in found.lower() else f"MySQL {number}"
+        version = str(self.connection.get_server_info())
+        number = version.removeprefix("5.5.5-").partition("-")[0]
+        return f"MariaDB {number}" if "mariadb" in version.lower() else f"MySQL {number}"
 
     def schema(self) -> dict[str, Any]:
         database = self.server["database"]
         try:
             if not self._execute(MYSQL_DATABASE_TEMPLATE, [database]):
-                why = f"there is no database {database!r} that this user can read"
+                why = _(
+                    "there is no database %(name)s that this user can read", name=repr(database)
+                )
                 raise self.failed_to_connect(ValueError(why))
             rows = self._execute(MYSQL_COLUMNS_TEMPLATE, [database, MAX_COLUMNS])
             ((folding,),) = self._execute("SELECT @@lower_case_table_names")
@@ -306,14 +327,14 @@ class MySQL(_Server):
         }
 
     def powers(self) -> list[str]:
-        found: list[str] = []
+        powers: list[str] = []
         for (grant,) in self._execute("SHOW GRANTS"):
-            words, _on, rest = str(grant).removeprefix("GRANT ").partition(" ON ")
-            place = rest.partition(" TO ")[0]
-            for power in words.split(", ") if place else []:
-                if power.partition(" (")[0].lower() not in HARMLESS_ACTIONS:
-                    found.append(f"{power} ON {place}")
-        return found[:20]
+            privileges, _on, target = str(grant).removeprefix("GRANT ").partition(" ON ")
+            target = target.partition(" TO ")[0]
+            for privilege in privileges.split(", ") if target else []:
+                if privilege.partition(" (")[0].lower() not in HARMLESS_ACTIONS:
+                    powers.append(f"{privilege} ON {target}")
+        return powers[:20]
 
 
 SERVERS: dict[str, type[_Server]] = {"postgresql": PostgreSQL, "mysql": MySQL}
@@ -323,17 +344,6 @@ def _plain(error: Exception) -> Exception:
     """Return a driver's error without its number."""
     is_numbered = len(error.args) > 1 and isinstance(error.args[0], int)
     return ValueError(str(error.args[1])) if is_numbered else error
-
-
-def _certificate_path(text: str) -> str:
-    """Return a path to a certificate authority: the driver only reads files."""
-    if not text:
-        import certifi
-
-        return certifi.where()
-    descriptor = os.memfd_create("ca")
-    os.write(descriptor, text.encode())
-    return f"/proc/self/fd/{descriptor}"
 
 
 def _tables(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -378,8 +388,12 @@ def _format_cell(value: Any) -> Any:
             return value
         case float():
             return value if math.isfinite(value) else None
-        case Decimal():
-            return _format_decimal(value)
+        case Decimal() if not value.is_finite():
+            return None
+        case Decimal() if value == value.to_integral_value() and abs(value) < 2**53:
+            return int(value)
+        case Decimal():  # as a number if JSON can hold it exactly, or its digits
+            return float(value) if Decimal(repr(float(value))) == value else str(value)
         case bytes() | bytearray() | memoryview():
             return f"<{len(value)} bytes>"
         case datetime() | date() | time():
@@ -390,15 +404,6 @@ def _format_cell(value: Any) -> Any:
     if len(text) > MAX_CELL_CHARS:
         return f"{text[:MAX_CELL_CHARS]}… ({len(text):,} characters)"
     return text
-
-
-def _format_decimal(value: Decimal) -> Any:
-    """Return a number that JSON can hold exactly, or its digits."""
-    if not value.is_finite():
-        return None
-    if value == value.to_integral_value() and abs(value) < 2**53:
-        return int(value)
-    return float(value) if Decimal(repr(float(value))) == value else str(value)
 
 
 POSTGRESQL_COLUMNS_TEMPLATE = """

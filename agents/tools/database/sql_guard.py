@@ -6,16 +6,17 @@ nothing else by name. A query that gets past it by a parser difference meets the
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import shorten
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokens import TokenType
 
 from agents.engine.errors import ToolError
+from agents.engine.sentences import Sentence as _
 
 from .dialects import GRAMMAR_WORDS, DatabaseKind, Dialect
 from .schema import Name, Schema, Table
@@ -35,7 +36,7 @@ PLAIN_TABLE_PARTS = {"this", "alias", "db", "joins", "laterals"}
 
 
 class QueryRefused(ToolError):
-    """This query can't be run."""
+    message = _("This query can't be run.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,11 @@ class GuardedQuery:
 def validate(sql: str, schema: Schema) -> GuardedQuery:
     """Return the query if it is one SELECT over these tables; raise QueryRefused."""
     dialect = schema.dialect
-    sql = _strip_fence(sql)
+    # Models add a fence and a semicolon.
+    sql = sql.strip()
+    if sql.startswith("```"):
+        sql = re.sub(r"\A(?:sql(?:ite)?|mysql|postgres(?:ql)?)\b", "", sql.strip("`"))
+    sql = sql.strip().rstrip("; \t\r\n")
     _check_text(sql, dialect)
     if dialect.kind == DatabaseKind.SQLITE:
         sql = dialect.quoted.sub(_quote_identifier, sql)
@@ -67,58 +72,60 @@ def _quote_identifier(quoted: re.Match[str]) -> str:
     It takes an unknown name in double quotes for a string, so a misspelled column would be
     compared, counted and summed as text.
     """
-    written = quoted[0]
-    if len(written) < 2 or written[0] != '"' or written[-1] != '"':
-        return written
-    name = written[1:-1].replace('""', '"')
+    text = quoted[0]
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        return text
+    name = text[1:-1].replace('""', '"')
     return "`" + name.replace("`", "``") + "`"
-
-
-def _strip_fence(sql: str) -> str:
-    """Remove the fence and the semicolon that models add."""
-    sql = sql.strip()
-    if sql.startswith("```"):
-        sql = re.sub(r"\A(?:sql(?:ite)?|mysql|postgres(?:ql)?)\b", "", sql.strip("`"))
-    return sql.strip().rstrip("; \t\r\n")
 
 
 def _check_text(sql: str, dialect: Dialect) -> None:
     if not sql:
-        raise QueryRefused("Enter a SELECT statement.")
+        raise QueryRefused(_("Enter a SELECT statement."))
     if len(sql) > MAX_QUERY_CHARS:
         raise QueryRefused(
-            f"The query is {len(sql):,} characters long; the limit is {MAX_QUERY_CHARS:,}."
+            _(
+                "The query is %(length)s characters long; the limit is %(limit)s.",
+                length=f"{len(sql):,}",
+                limit=f"{MAX_QUERY_CHARS:,}",
+            )
         )
     if INVALID_CHARS.search(sql):
-        raise QueryRefused("The query contains an invalid character.")
+        raise QueryRefused(_("The query contains an invalid character."))
     outside = dialect.quoted.sub("''", sql)
     if COMMENT.search(outside) or ("#" in outside and "#" in dialect.forbidden_chars):
         raise QueryRefused(
-            "Comments aren't allowed. Remove -- and /* */ (and write a - -1, not a--1)."
+            _("Comments aren't allowed. Remove -- and /* */ (and write a - -1, not a--1).")
         )
     if ";" in outside:
-        raise QueryRefused("Only one statement is allowed. Send the first one by itself.")
+        raise QueryRefused(_("Only one statement is allowed. Send the first one by itself."))
     if not SELECT_START.match(outside):
-        raise QueryRefused("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only.")
-    if dialect.is_server:
-        _check_server_text(sql, outside, dialect)
-
-
-def _check_server_text(sql: str, outside: str, dialect: Dialect) -> None:
-    """Reject text that a server could read in another way than the parser."""
+        raise QueryRefused(
+            _("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only.")
+        )
+    if not dialect.is_server:
+        return
+    # A server could read this in another way than the parser.
     for character in dialect.forbidden_chars:
         if character in outside:
             raise QueryRefused(
-                f"{character} isn't allowed outside of quotes. Variables and parameters aren't "
-                "supported."
+                _(
+                    "%(sign)s isn't allowed outside of quotes. Variables and "
+                    "parameters aren't supported.",
+                    sign=character,
+                )
             )
     if PREFIXED_TEXT.search(outside):
-        raise QueryRefused("Write text in plain single quotes, without E, N, U& or X before.")
-    is_mysql = dialect.kind == DatabaseKind.MYSQL
-    if is_mysql and any(found[0][0] == '"' for found in dialect.quoted.finditer(sql)):
         raise QueryRefused(
-            "Double quotes aren't allowed, because MySQL reads them as text. Put text in "
-            "single quotes and names in backticks."
+            _("Write text in plain single quotes, without E, N, U& or X before.")
+        )
+    is_mysql = dialect.kind == DatabaseKind.MYSQL
+    if is_mysql and any(quoted[0][0] == '"' for quoted in dialect.quoted.finditer(sql)):
+        raise QueryRefused(
+            _(
+                "Double quotes aren't allowed, because MySQL reads them as text. "
+                "Put text in single quotes and names in backticks."
+            )
         )
 
 
@@ -126,36 +133,40 @@ def _parse(sql: str, dialect: Dialect) -> exp.Expression:
     try:
         tree = sqlglot.parse_one(sql, read=dialect.parser)
     except SqlglotError as error:
-        raise QueryRefused(_syntax_message(error, dialect)) from error
+        sentence = _("Invalid %(kind)s query.", kind=dialect.label)
+        if problems := getattr(error, "errors", ()):
+            sentence = _(
+                "Invalid %(kind)s query (line %(line)s, near %(words)s).",
+                kind=dialect.label,
+                line=problems[0]["line"],
+                words=repr(problems[0]["highlight"]),
+            )
+        raise QueryRefused(sentence) from error
     except RecursionError:
-        raise QueryRefused("The query is nested too deeply. Simplify it.") from None
+        raise QueryRefused(_("The query is nested too deeply. Simplify it.")) from None
     if not isinstance(tree, exp.Query | exp.Values):
-        raise QueryRefused("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only.")
+        raise QueryRefused(
+            _("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only.")
+        )
     return tree
-
-
-def _syntax_message(error: SqlglotError, dialect: Dialect) -> str:
-    for first in getattr(error, "errors", ()):
-        line, near = first["line"], first["highlight"]
-        return f"Invalid {dialect.label} query (line {line}, near {near!r})."
-    return f"Invalid {dialect.label} query."
 
 
 class _Check:
     """Checks the nodes of one query, and collects its tables."""
 
     def __init__(self, sql: str, schema: Schema) -> None:
-        self.sql, self.schema = sql, schema
+        self.sql = sql
+        self.schema = schema
         self.names = {fold_case(table.name) for table in schema.tables}
-        self.found: list[tuple[exp.Table, Table]] = []
+        self.tables: list[tuple[exp.Table, Table]] = []
 
     def node(self, node: exp.Expression) -> None:
         match node:
             case exp.DML() | exp.DDL() | exp.Into() | exp.Command() | exp.Pragma() | exp.Lock():
-                raise QueryRefused("This tool is read-only. Remove what changes data.")
+                raise QueryRefused(_("This tool is read-only. Remove what changes data."))
             case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
                 raise QueryRefused(
-                    "Parameters aren't supported. Write the values into the query."
+                    _("Parameters aren't supported. Write the values into the query.")
                 )
             case exp.Table():
                 self._table(node)
@@ -163,7 +174,7 @@ class _Check:
             case exp.CTE() | exp.Subquery():
                 self._alias(node)
             case exp.In() if node.args.get("field"):
-                raise QueryRefused("Use parentheses: IN (SELECT column FROM table).")
+                raise QueryRefused(_("Use parentheses: IN (SELECT column FROM table)."))
             case exp.DataType():
                 _check_type(node, self.schema.dialect)
             case exp.Func():
@@ -173,69 +184,78 @@ class _Check:
         if not isinstance(table.this, exp.Identifier):
             if self.schema.dialect.is_server and isinstance(table.this, ROW_FUNCTIONS):
                 return
-            raise QueryRefused("Functions can't be used as tables. Select from a table.")
+            raise QueryRefused(_("Functions can't be used as tables. Select from a table."))
         name = fold_case(table.name)
         if not table.db and any(fold_case(cte.alias) == name for cte in _visible_ctes(table)):
             if any(fold_case(cte.alias) == name for cte in _ancestors(table, exp.CTE)):
                 raise QueryRefused(
-                    f"{table.name!r} refers to itself. Rename that part of the query. "
-                    "Recursive queries aren't supported."
+                    _(
+                        "%(name)s refers to itself. Rename that part of the query. "
+                        "Recursive queries aren't supported.",
+                        name=repr(table.name),
+                    )
                 )
             return
         if not table.db and name == "dual" and self.schema.kind == DatabaseKind.MYSQL:
             return
-        allowed_table = None if table.catalog else self.schema.find(*_written_names(table))
+        schema_node = table.args.get("db")
+        table_name = Name(table.name, bool(table.this.quoted))
+        schema_name = Name(schema_node.name, bool(schema_node.quoted)) if schema_node else None
+        allowed_table = None if table.catalog else self.schema.find(table_name, schema_name)
         if allowed_table is None:
             listed = shorten(", ".join(sorted(self.schema.names())), 500, placeholder=" …")
-            raise QueryRefused(f"There is no table {table.name!r}. Available tables: {listed}.")
+            raise QueryRefused(
+                _(
+                    "There is no table %(name)s. Available tables: %(names)s.",
+                    name=repr(table.name),
+                    names=listed,
+                )
+            )
         if (
             extra_parts := {key for key, value in table.args.items() if value}
             - PLAIN_TABLE_PARTS
         ):
             raise QueryRefused(
-                f"Only the name of a table is supported here, not {min(extra_parts)!r}."
+                _(
+                    "Only the name of a table is supported here, not %(words)s.",
+                    words=repr(min(extra_parts)),
+                )
             )
-        self.found.append((table, allowed_table))
+        self.tables.append((table, allowed_table))
 
     def _alias(self, node: exp.Expression) -> None:
         """Reject an alias that is a table's name, so that it can't be mistaken for it."""
         alias = fold_case(node.alias)
-        is_own = isinstance(node, exp.Table) and fold_case(node.name) == alias
-        if alias in self.names and not is_own:
+        is_same = isinstance(node, exp.Table) and fold_case(node.name) == alias
+        if alias in self.names and not is_same:
             raise QueryRefused(
-                f"{node.alias!r} is the name of a table. Rename this part of the query."
+                _(
+                    "%(name)s is the name of a table. Rename this part of the query.",
+                    name=repr(node.alias),
+                )
             )
 
     def with_full_names(self) -> str:
         """Return the query with each table's full name, or the subquery that stands for it."""
-        sql, dialect = self.sql, self.schema.dialect
-        for node, table in sorted(self.found, key=lambda pair: -_start(pair[0])):
+        sql = self.sql
+        dialect = self.schema.dialect
+        # From the end, so that positions stay right.
+        for node, table in sorted(self.tables, key=lambda pair: -_start(pair[0])):
             if not table.hides and not dialect.is_server:
                 continue
-            begin, end = _start(node), node.this.meta["end"] + 1
+            source = self.schema.full_name(table)
+            if table.hides:
+                columns = ", ".join(dialect.quote(column.name) for column in table.columns)
+                source = SUBQUERY_TEMPLATE.format(columns=columns, name=source)
+            end = node.this.meta["end"] + 1
             alias = "" if node.alias else f" AS {sql[node.this.meta['start'] : end]}"
-            sql = sql[:begin] + _source(self.schema, table) + alias + sql[end:]
+            sql = sql[: _start(node)] + source + alias + sql[end:]
         return sql
-
-
-def _source(schema: Schema, table: Table) -> str:
-    """Return what stands for a table: its full name, or its allowed columns."""
-    name = schema.full_name(table)
-    if not table.hides:
-        return name
-    columns = ", ".join(schema.dialect.quote(column.name) for column in table.columns)
-    return SUBQUERY_TEMPLATE.format(columns=columns, name=name)
 
 
 def _start(table: exp.Table) -> int:
     first = table.args.get("db") or table.this
     return int(first.meta["start"])
-
-
-def _written_names(table: exp.Table) -> tuple[Name, Name | None]:
-    schema = table.args.get("db")
-    name = Name(table.name, bool(table.this.quoted))
-    return name, Name(schema.name, bool(schema.quoted)) if schema else None
 
 
 def _visible_ctes(node: exp.Expression) -> Iterator[exp.CTE]:
@@ -251,12 +271,21 @@ def _ancestors(node: exp.Expression, kind: type) -> Iterator[exp.Expression]:
 
 
 def _check_function(call: exp.Func, sql: str, dialect: Dialect) -> None:
-    name = _function_name(call, sql)
+    if isinstance(call, exp.Anonymous):
+        name = fold_case(str(call.name))
+    elif "start" in call.meta:
+        name = fold_case(sql[call.meta["start"] : call.meta["end"] + 1].strip('"`[]'))
+    else:
+        return  # CASE, CAST, AND and the like: grammar, not function names
     if name != "->" and name not in dialect.functions:
         raise QueryRefused(_not_allowed(name, dialect))
     is_mysql = dialect.kind == DatabaseKind.MYSQL  # whose FORMAT() is for numbers
-    if name in ("printf", "format") and not is_mysql and not _has_simple_format(call):
-        raise QueryRefused(f"{name}() needs a plain format, e.g. '%.2f' or '%05d'.")
+    if name in ("printf", "format") and not is_mysql:
+        form = call.expressions[0] if isinstance(call, exp.Anonymous) else call.this
+        if not isinstance(form, exp.Literal) or WIDE_FORMAT.search(form.name):
+            raise QueryRefused(
+                _("%(name)s() needs a plain format, e.g. '%%.2f' or '%%05d'.", name=name)
+            )
 
 
 def _check_type(data_type: exp.DataType, dialect: Dialect) -> None:
@@ -273,31 +302,20 @@ def _check_type(data_type: exp.DataType, dialect: Dialect) -> None:
 
 
 def _type_not_allowed(name: str) -> str:
-    return (
-        f"The type {name} isn't allowed. Use a built-in type such as text, integer, numeric, "
-        "date or timestamp, or leave out the cast."
+    return _(
+        "The type %(name)s isn't allowed. Use a built-in type such as "
+        "text, integer, numeric, date or timestamp, or leave out the cast.",
+        name=name,
     )
 
 
 def _not_allowed(name: str, dialect: Dialect) -> str:
-    return (
-        f"The function {name}() isn't allowed. Use {dialect.label}'s aggregate, window, text, "
-        "number, date and JSON functions."
+    return _(
+        "The function %(name)s() isn't allowed. Use %(kind)s's aggregate, "
+        "window, text, number, date and JSON functions.",
+        name=name,
+        kind=dialect.label,
     )
-
-
-def _function_name(call: exp.Func, sql: str) -> str:
-    if isinstance(call, exp.Anonymous):
-        return fold_case(str(call.name))
-    if "start" in call.meta:
-        written = sql[call.meta["start"] : call.meta["end"] + 1]
-        return fold_case(written.strip('"`[]'))
-    return "->"  # CASE, CAST, AND and the like: grammar, not function names
-
-
-def _has_simple_format(call: exp.Func) -> bool:
-    form = call.expressions[0] if isinstance(call, exp.Anonymous) else call.this
-    return isinstance(form, exp.Literal) and not WIDE_FORMAT.search(form.name)
 
 
 def _check_tokens(sql: str, tree: exp.Expression, dialect: Dialect) -> None:
@@ -306,26 +324,27 @@ def _check_tokens(sql: str, tree: exp.Expression, dialect: Dialect) -> None:
     quoted_spans = {(match.start(), match.end() - 1) for match in dialect.quoted.finditer(sql)}
     token_spans = {(t.start, t.end) for t in tokens if sql[t.start] in "'\"`"}
     if token_spans != quoted_spans:
-        raise QueryRefused("Write a quote inside of text as two single quotes ('').")
+        raise QueryRefused(_("Write a quote inside of text as two single quotes ('')."))
     # With a list of columns: WITH a(x) AS …
     aliases = {
         alias.this.meta.get("start") for alias in tree.find_all(exp.TableAlias) if alias.this
     }
-    for before, token, after in _neighbours(tokens):
-        word = fold_case(token.text).rpartition(" ")[2]
-        is_name = token.token_type in TEXT_TOKENS
-        if word in dialect.lookup_types and sql[token.start] != "'":
-            raise QueryRefused(_type_not_allowed(word))
-        if word in dialect.forbidden_words and not is_name and before != ".":
-            raise QueryRefused(f"{word!r} isn't allowed. If it is a name, put it in quotes.")
-        is_call = after == "(" and (word[:1].isalpha() or is_name) and sql[token.start] != "'"
+    texts = [token.text for token in tokens]
+    previous_texts = ["", *texts[:-1]]
+    following_texts = [*texts[1:], ""]
+    neighbours = zip(previous_texts, tokens, following_texts, strict=True)
+    for previous, token, following in neighbours:
+        name = fold_case(token.text).rpartition(" ")[2]
+        is_quoted = token.token_type in TEXT_TOKENS
+        if name in dialect.lookup_types and sql[token.start] != "'":
+            raise QueryRefused(_type_not_allowed(name))
+        if name in dialect.forbidden_words and not is_quoted and previous != ".":
+            raise QueryRefused(
+                _("%(name)s isn't allowed. If it is a name, put it in quotes.", name=repr(name))
+            )
+        is_named = name[:1].isalpha() or is_quoted
+        is_call = following == "(" and is_named and sql[token.start] != "'"
         if is_call and token.start not in aliases:
-            allowed_words = dialect.functions if is_name else dialect.functions | GRAMMAR_WORDS
-            if before == "." or word not in allowed_words:
-                raise QueryRefused(_not_allowed(word, dialect))
-
-
-def _neighbours(tokens: Sequence[Token]) -> Iterator[tuple[str, Token, str]]:
-    words = ["", *(token.text for token in tokens), ""]
-    for at, token in enumerate(tokens):
-        yield words[at], token, words[at + 2]
+            allowed = dialect.functions if is_quoted else dialect.functions | GRAMMAR_WORDS
+            if previous == "." or name not in allowed:
+                raise QueryRefused(_not_allowed(name, dialect))

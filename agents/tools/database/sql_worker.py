@@ -16,6 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+from agents.engine.sentences import pack
+
 MAX_CELL_CHARS = 2_000
 MAX_OUTPUT_CHARS = 250_000
 MEMORY_BYTES = 512 * 2**20
@@ -51,14 +54,16 @@ TRANSIENT_ERRORS = {
     sqlite3.SQLITE_NOTADB,
 }
 ERROR_MESSAGES = {
-    sqlite3.SQLITE_AUTH: "The query reads a table that isn't available to this tool.",
-    sqlite3.SQLITE_TOOBIG: "A value in the result is larger than 1 MB. Leave out that column.",
-    sqlite3.SQLITE_NOMEM: "The query needs too much memory. Select fewer rows.",
-    sqlite3.SQLITE_BUSY: "The database is locked by a write.",
-    sqlite3.SQLITE_CANTOPEN: "The database file can't be opened.",
+    sqlite3.SQLITE_AUTH: _("The query reads a table that isn't available to this tool."),
+    sqlite3.SQLITE_TOOBIG: _(
+        "A value in the result is larger than 1 MB. Leave out that column."
+    ),
+    sqlite3.SQLITE_NOMEM: _("The query needs too much memory. Select fewer rows."),
+    sqlite3.SQLITE_BUSY: _("The database is locked by a write."),
+    sqlite3.SQLITE_CANTOPEN: _("The database file can't be opened."),
     # Of readers: a file that they share can't be created.
-    sqlite3.SQLITE_READONLY: "The database file can't be opened.",
-    sqlite3.SQLITE_NOTADB: "The file isn't an SQLite database.",
+    sqlite3.SQLITE_READONLY: _("The database file can't be opened."),
+    sqlite3.SQLITE_NOTADB: _("The file isn't an SQLite database."),
 }
 
 
@@ -82,6 +87,8 @@ def main() -> None:
         reply = _error_reply(error)
     except MemoryError:
         reply = {"error": ERROR_MESSAGES[sqlite3.SQLITE_NOMEM], "mendable": True}
+    if "error" in reply:
+        reply["error"] = pack(reply["error"])
     sys.stdout.buffer.write(json.dumps(reply, ensure_ascii=False).encode())
 
 
@@ -103,26 +110,31 @@ def _run_query(request: dict[str, Any], *, is_apart: bool = False) -> dict[str, 
     connecting = sqlite3.connect(request["uri"], uri=True, timeout=1, isolation_level=None)
     with closing(connecting) as connection:
         try:
-            _harden(connection, request, is_apart)
+            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute(f"PRAGMA hard_heap_limit = {MEMORY_BYTES // 2}")
+            # One transaction for both, so that the query sees the listed tables.
+            connection.execute("BEGIN")
+            authorizer = _Authorizer(connection, request, is_apart)
+            connection.execute("PRAGMA query_only = ON")
+            for limit, value in SQLITE_LIMITS.items():
+                connection.setlimit(limit, value)
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            connection.set_authorizer(authorizer)
             cursor = connection.execute(request["sql"])
-            rows, truncated = _fetch_rows(cursor, request["max_rows"])
+            rows: list[list[Any]] = []
+            truncated = False
+            chars_left = MAX_OUTPUT_CHARS
+            for values in cursor:
+                row = [_format_cell(value) for value in values]
+                chars_left -= sum(len(str(cell)) + 4 for cell in row)
+                if len(rows) == request["max_rows"] or (rows and chars_left < 0):
+                    truncated = True
+                    break
+                rows.append(row)
         except sqlite3.DatabaseError as error:
             return _error_reply(error)
         columns = [_format_cell(column[0]) for column in cursor.description or ()]
         return {"columns": columns, "rows": rows, "truncated": truncated}
-
-
-def _harden(connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool) -> None:
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute(f"PRAGMA hard_heap_limit = {MEMORY_BYTES // 2}")
-    # One transaction for both, so that the query sees the listed tables.
-    connection.execute("BEGIN")
-    authorizer = _Authorizer(connection, request, is_apart)
-    connection.execute("PRAGMA query_only = ON")
-    for limit, value in SQLITE_LIMITS.items():
-        connection.setlimit(limit, value)
-    connection.text_factory = lambda text: text.decode(errors="replace")
-    connection.set_authorizer(authorizer)
 
 
 class _Authorizer:
@@ -142,8 +154,16 @@ class _Authorizer:
             for name, columns in request.get("columns", {}).items()
         }
         self.functions = set(request["functions"])
-        self.existing = set(_readable_names(connection))
-        views = _views(connection)
+        # Everything a query could read by name: tables, views, and table-valued modules.
+        names = connection.execute(
+            "SELECT name FROM pragma_table_list UNION SELECT name FROM pragma_module_list"
+        )
+        self.existing = {fold_case(name) for (name,) in names}
+        views = dict(
+            connection.execute(
+                "SELECT name, sql FROM main.sqlite_schema WHERE type = 'view'"
+            ).fetchall()
+        )
         self.hidden = {fold_case(name) for name in views} - self.tables
         listed = {name: sql for name, sql in views.items() if fold_case(name) in self.tables}
         self.views = frozenset(
@@ -151,49 +171,31 @@ class _Authorizer:
         )
 
     def __call__(
-        self, action: int, what: str | None, of: str | None, _: str | None, within: str | None
+        self, action: int, table: str | None, name: str | None, _: str | None, view: str | None
     ) -> int:
         match action:
             case sqlite3.SQLITE_SELECT:
                 # A hidden view over a listed table is only visible here.
-                allowed = fold_case(within or "") not in self.hidden
+                allowed = fold_case(view or "") not in self.hidden
             case sqlite3.SQLITE_READ:
-                allowed = self._may_read(fold_case(what or ""), of, within)
+                allowed = self._may_read(fold_case(table or ""), name, view)
             case sqlite3.SQLITE_FUNCTION:
-                allowed = fold_case(of or "") in self.functions
+                allowed = fold_case(name or "") in self.functions
             case _:
                 allowed = False
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
-    def _may_read(self, table: str, column: str | None, within: str | None) -> bool:
-        # A view may show what its tables hide. SQLite also reports a CTE's name as "within",
+    def _may_read(self, table: str, column: str | None, view: str | None) -> bool:
+        # A view may show what its tables hide. SQLite also reports a CTE's name as the view,
         # which the query chooses: only a name that no query can know is a view's.
-        if within in self.views or table in self.views:
+        if view in self.views or table in self.views:
             return True
         if table in self.tables:
-            only = self.columns.get(table)
-            return only is None or not column or fold_case(column) in only
+            readable = self.columns.get(table)
+            return readable is None or not column or fold_case(column) in readable
         # A part of the query appears by its name if none of its columns is used.
-        return not column and not self._exists(table)
-
-    def _exists(self, table: str) -> bool:
-        return table in self.existing or table.startswith(("sqlite_", "pragma_"))
-
-
-def _readable_names(connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield everything a query could read by name: tables, views, and table-valued modules."""
-    yield from (
-        fold_case(name)
-        for (name,) in connection.execute(
-            "SELECT name FROM pragma_table_list UNION SELECT name FROM pragma_module_list"
-        )
-    )
-
-
-def _views(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the file's views with their SQL."""
-    found = connection.execute("SELECT name, sql FROM main.sqlite_schema WHERE type = 'view'")
-    return dict(found.fetchall())
+        exists = table in self.existing or table.startswith(("sqlite_", "pragma_"))
+        return not column and not exists
 
 
 def _shadow_views(
@@ -224,22 +226,6 @@ def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _fetch_rows(cursor: sqlite3.Cursor, count: int) -> tuple[list[list[Any]], bool]:
-    rows: list[list[Any]] = []
-    chars_left = MAX_OUTPUT_CHARS
-    for row in _format_rows(cursor):
-        chars_left -= sum(len(str(cell)) + 4 for cell in row)
-        if len(rows) == count or (rows and chars_left < 0):
-            return rows, True
-        rows.append(row)
-    return rows, False
-
-
-def _format_rows(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
-    for row in cursor:
-        yield [_format_cell(value) for value in row]
-
-
 def _format_cell(value: Any) -> Any:
     match value:
         case bytes():
@@ -256,11 +242,12 @@ def _error_reply(error: Exception) -> dict[str, Any]:
     text = str(error)
     if text.startswith(("no such table", "not authorized")) or "prohibited" in text:
         code = sqlite3.SQLITE_AUTH
-    sentence = ERROR_MESSAGES.get(code, f"SQLite error: {text}.")
+    sentence = ERROR_MESSAGES.get(code, _("SQLite error: %(words)s.", words=text))
     if text.startswith("no such column"):
-        sentence = (
-            f"{sentence} Put text in single quotes, and use the column names from the tool's "
-            "description."
+        sentence = _(
+            "%(sentence)s Put text in single quotes, and use the column names "
+            "from the tool's description.",
+            sentence=sentence,
         )
     return {"error": sentence, "mendable": code not in TRANSIENT_ERRORS}
 

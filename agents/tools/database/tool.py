@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from agents.engine import sentences
+from agents.engine.sentences import Sentence as _
 from agents.tools.sandbox import Grant, Worker
 
 from . import sql_guard, sql_worker
@@ -26,6 +28,7 @@ SQLITE_QUERY = Worker(
     program=sql_worker.__file__,
     needs_packages=False,
     memory_bytes=sql_worker.MEMORY_BYTES,
+    modules=(sentences,),
     # Only enough for the small index file that readers of a write-ahead log share.
     file_bytes=2**16,
     open_files=16,
@@ -46,9 +49,9 @@ class DatabaseTool(QueryTool):
         tables: Iterable[str] | Allowed | None = None,
         max_rows: int = 100,
         timeout: float = 5,
-        about: str = "",
+        introduction: str = "",
     ) -> None:
-        super().__init__(max_rows=max_rows, timeout=timeout, about=about)
+        super().__init__(max_rows=max_rows, timeout=timeout, introduction=introduction)
         self.uri = sqlite_uri(url)
         if tables is None or isinstance(tables, Mapping):
             self._allowed: Allowed | None = tables
@@ -89,30 +92,27 @@ class DatabaseTool(QueryTool):
             self.schema = read_schema(self.uri).limited_to(self._allowed)
         except sqlite3.Error as error:
             self.schema = EMPTY
-            self.trouble = f"The database can't be read: {error}."
+            self.trouble = _("The database can't be read: %(reason)s.", reason=error)
 
 
 @lru_cache(maxsize=64)
 def sqlite_uri(url: str) -> str:
-    scheme, found, path = url.partition(":///")
-    if scheme != "sqlite" or not found or path in ("", ":memory:"):
+    scheme, separator, path = url.partition(":///")
+    if scheme != "sqlite" or not separator or path in ("", ":memory:"):
         raise ValueError(
-            "The URL must be sqlite:///relative/file.sqlite3 or "
-            "sqlite:////absolute/file.sqlite3. "
-            f"This one starts with {scheme.partition(':')[0]!r}."
+            _(
+                "The URL must be sqlite:///relative/file.sqlite3 or "
+                "sqlite:////absolute/file.sqlite3. This one starts with %(scheme)s.",
+                scheme=repr(scheme.partition(":")[0]),
+            )
         )
     return f"{Path(path).resolve().as_uri()}?mode=ro"
 
 
 def read_schema(uri: str) -> Schema:
-    """Return a file's tables and views; until it is written, from a cache."""
-    return _read_schema(uri, _file_version(uri))
-
-
-def _file_version(uri: str) -> tuple[tuple[int, int], ...]:
-    """Return a stamp that changes when the file or its log is written."""
-    files = _database_files(uri)
-    return tuple((s.st_mtime_ns, s.st_size) for f in files if f.exists() and (s := f.stat()))
+    """Return a file's tables and views; from a cache until the file or its log is written."""
+    stats = [file.stat() for file in _database_files(uri) if file.exists()]
+    return _read_schema(uri, tuple((stat.st_mtime_ns, stat.st_size) for stat in stats))
 
 
 @lru_cache(maxsize=64)
@@ -129,9 +129,9 @@ def _read_schema(uri: str, version: object) -> Schema:
             "type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name"
         ).fetchall()
         names = {fold_case(name): name for name, _type in listed}
-        found = (_read_table(connection, name, type, names) for name, type in listed)
-        tables = tuple(table for table in found if table)
-    return Schema(kind=DatabaseKind.SQLITE, tables=tables, database="main")
+        tables = [_read_table(connection, name, type, names) for name, type in listed]
+    readable = tuple(table for table in tables if table)
+    return Schema(kind=DatabaseKind.SQLITE, tables=readable, database="main")
 
 
 def _read_table(
@@ -148,7 +148,8 @@ def _read_table(
         'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)', [name]
     )
     references = {
-        own: (names.get(fold_case(table), table), key or "") for own, table, key in foreign_keys
+        column: (names.get(fold_case(table), table), key or "")
+        for column, table, key in foreign_keys
     }
     return Table(
         name=name,

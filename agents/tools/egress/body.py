@@ -2,12 +2,13 @@
 
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpcore2
 import httpx2
+
+from agents.engine.sentences import Sentence as _
 
 from .errors import EgressFailed, ResponseTooLarge, translate_errors
 
@@ -39,7 +40,7 @@ class LimitedBody(httpx2.AsyncByteStream):
         raw = self._response.headers
         size = sum(len(name) + len(value) for name, value in raw)
         if len(raw) > MAX_HEADERS or size > MAX_HEADER_BYTES:
-            raise EgressFailed(f"{self._host} sent too many headers.")
+            raise EgressFailed(_("%(host)s sent too many headers.", host=self._host))
         headers = httpx2.Headers(raw)
         encoding = headers.pop("content-encoding", "identity").strip().lower()
         if encoding in {"gzip", "x-gzip"}:
@@ -47,37 +48,41 @@ class LimitedBody(httpx2.AsyncByteStream):
             self._gzip = _Gzip()
         elif encoding != "identity":
             raise EgressFailed(
-                f"{self._host} sent a response with the unsupported encoding {encoding[:20]!r}."
+                _(
+                    "%(host)s sent a response with the unsupported encoding %(encoding)s.",
+                    host=self._host,
+                    encoding=repr(encoding[:20]),
+                )
             )
         return headers
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = decoded = 0
-        with translate_errors(), self._translate_zlib_errors():
-            async for data in self._response.aiter_stream():
-                received += len(data)
-                for piece in self._gzip.pieces(data) if self._gzip else [data]:
-                    decoded += len(piece)
-                    self._check_size(decoded)
-                    yield piece
-                self._check_size(received)
+        with translate_errors():
+            try:
+                async for data in self._response.aiter_stream():
+                    received += len(data)
+                    for piece in self._gzip.pieces(data) if self._gzip else [data]:
+                        decoded += len(piece)
+                        self._check_size(decoded)
+                        yield piece
+                    self._check_size(received)
+            except zlib.error as error:
+                raise EgressFailed(
+                    _("The response from %(host)s can't be decompressed.", host=self._host)
+                ) from error
         if self._gzip and received and not self._gzip.is_whole:
-            raise EgressFailed(f"The response from {self._host} was cut off.")
+            raise EgressFailed(_("The response from %(host)s was cut off.", host=self._host))
 
     def _check_size(self, size: int) -> None:
         if size > self._max_bytes:
             raise ResponseTooLarge(
-                f"The response from {self._host} is larger than {self._max_bytes:,} bytes."
+                _(
+                    "The response from %(host)s is larger than %(limit)s bytes.",
+                    host=self._host,
+                    limit=f"{self._max_bytes:,}",
+                )
             )
-
-    @contextmanager
-    def _translate_zlib_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except zlib.error as error:
-            raise EgressFailed(
-                f"The response from {self._host} can't be decompressed."
-            ) from error
 
     async def aclose(self) -> None:
         await self._response.aclose()

@@ -7,20 +7,21 @@ import httpcore2
 import httpx2
 
 from agents.engine.errors import ToolError
+from agents.engine.sentences import Sentence as _
 
 
 class EgressRefused(ToolError):
-    """This URL isn't allowed."""
+    message = _("This URL isn't allowed.")
 
-    advice = "Check the URL, or ask an administrator to allow it."
+    advice = _("Check the URL, or ask an administrator to allow it.")
 
 
 class AddressBlocked(EgressRefused):
-    """The host has an address that isn't public."""
+    message = _("The host has an address that isn't public.")
 
 
 class EgressFailed(ToolError):
-    """The server sent no usable response."""
+    message = _("The server sent no usable response.")
 
     is_passing = True
 
@@ -30,11 +31,11 @@ class EgressFailed(ToolError):
 
 
 class HostNotFound(EgressFailed):
-    """The host name has no address."""
+    message = _("The host name has no address.")
 
 
 class ResponseTooLarge(EgressFailed):
-    """The response is too large."""
+    message = _("The response is too large.")
 
     is_passing = False
 

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 
 import httpx2
 
+from agents.engine.sentences import Sentence as _
 from agents.tools.addresses import (
     LOOPBACK_ADDRESSES,
     AllowList,
@@ -38,10 +39,10 @@ async def resolve_in_own_loop(host: str, port: int) -> list[str]:
 
 
 async def _look_up(threads: ThreadPoolExecutor | None, host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().run_in_executor(
+    infos = await asyncio.get_running_loop().run_in_executor(
         threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     )
-    return [str(address[0]) for *_, address in found]
+    return [str(address[0]) for *_, address in infos]
 
 
 @cache
@@ -67,17 +68,22 @@ class Egress:
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """Resolve a host; raise AddressBlocked if one of its addresses isn't allowed."""
-        found = list(dict.fromkeys(await self.resolve(host, port)))
-        if not found:
+        addresses = list(dict.fromkeys(await self.resolve(host, port)))
+        if not addresses:
             raise socket.gaierror(socket.EAI_NONAME, "The name has no address.")
-        for address in map(ip_address, found):
+        for address in map(ip_address, addresses):
             if kind := self._denial_reason(host, port, address):
                 # Without the address: the users of a tool read this, too.
                 raise AddressBlocked(
-                    f"{host} is blocked because its address is {kind}. "
-                    f"An administrator can add {_netloc(host, port)!r} to ASHIATO_EGRESS_ALLOW."
+                    _(
+                        "%(host)s is blocked because its address is %(kind)s. An "
+                        "administrator can add %(entry)s to ASHIATO_EGRESS_ALLOW.",
+                        host=host,
+                        kind=kind,
+                        entry=repr(_netloc(host, port)),
+                    )
                 )
-        return found
+        return addresses
 
     def required_exemption(self, url: str) -> str:
         """Return the `host:port` to allow, if the URL itself shows that it is needed.
@@ -103,15 +109,15 @@ def validate_url(url: str | httpx2.URL) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise EgressRefused("This isn't a full URL.") from error
+        raise EgressRefused(_("This isn't a full URL.")) from error
     if parsed.scheme not in {"http", "https"}:
-        raise EgressRefused("The URL must start with http:// or https://.")
+        raise EgressRefused(_("The URL must start with http:// or https://."))
     if parsed.userinfo:
-        raise EgressRefused("The URL can't contain a user name or a password.")
+        raise EgressRefused(_("The URL can't contain a user name or a password."))
     if not is_port(parsed.port):
-        raise EgressRefused(f"{parsed.port} isn't a valid port.")
+        raise EgressRefused(_("%(port)s isn't a valid port.", port=parsed.port))
     if not is_host(parsed.raw_host.decode()):
-        raise EgressRefused(f"{parsed.host!r} isn't a valid host name.")
+        raise EgressRefused(_("%(host)s isn't a valid host name.", host=repr(parsed.host)))
     return parsed
 
 

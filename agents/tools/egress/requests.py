@@ -3,11 +3,12 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx2
 
+from agents.engine.sentences import Sentence as _
 from agents.engine.tool import timeout_message
 
 from .body import Response
@@ -21,10 +22,10 @@ METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 CROSS_ORIGIN_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 UNREACHABLE_REASONS = {
-    socket.gaierror: "the host name couldn't be resolved",
-    httpx2.ConnectTimeout: "the connection timed out",
-    ssl.SSLError: "the TLS connection failed",
-    httpx2.ConnectError: "the connection was refused",
+    socket.gaierror: _("the host name couldn't be resolved"),
+    httpx2.ConnectTimeout: _("the connection timed out"),
+    ssl.SSLError: _("the TLS connection failed"),
+    httpx2.ConnectError: _("the connection was refused"),
 }
 
 
@@ -41,7 +42,7 @@ async def fetch(
     Redirects are only followed for reads, each checked like the first URL.
     """
     if method not in METHODS:
-        raise EgressRefused(f"The method {method!r} isn't allowed.")
+        raise EgressRefused(_("The method %(method)s isn't allowed.", method=repr(method)))
     request = _Request(method, validate_url(url), dict(headers or {}), content)
     try:
         async with asyncio.timeout(policy.timeout), create_client(policy) as client:
@@ -63,8 +64,14 @@ class _Request:
 
 
 async def _follow_redirects(client: httpx2.AsyncClient, request: _Request) -> Response:
-    for _ in range(MAX_REDIRECTS + 1):
-        response = await _send(client, request)
+    for _redirect in range(MAX_REDIRECTS + 1):
+        async with client.stream(
+            request.method, request.url, headers=request.headers, content=request.content
+        ) as reply:
+            content = await reply.aread()
+        response = Response(
+            status=reply.status_code, headers=dict(reply.headers), content=content
+        )
         location = response.headers.get("location", "")
         if (
             response.status not in REDIRECT_STATUSES
@@ -73,17 +80,7 @@ async def _follow_redirects(client: httpx2.AsyncClient, request: _Request) -> Re
         ):
             return response
         request = _redirect_request(request, location)
-    raise EgressFailed(f"Too many redirects (more than {MAX_REDIRECTS}).")
-
-
-async def _send(client: httpx2.AsyncClient, request: _Request) -> Response:
-    async with client.stream(
-        request.method, request.url, headers=request.headers, content=request.content
-    ) as response:
-        content = await response.aread()
-    return Response(
-        status=response.status_code, headers=dict(response.headers), content=content
-    )
+    raise EgressFailed(_("Too many redirects (more than %(limit)s).", limit=MAX_REDIRECTS))
 
 
 def _redirect_request(request: _Request, location: str) -> _Request:
@@ -91,10 +88,15 @@ def _redirect_request(request: _Request, location: str) -> _Request:
     try:
         url = validate_url(request.url.join(location))
     except (httpx2.InvalidURL, ValueError) as error:
-        raise EgressRefused(f"{request.url.host} redirects to an invalid URL.") from error
+        raise EgressRefused(
+            _("%(host)s redirects to an invalid URL.", host=request.url.host)
+        ) from error
     if request.url.scheme == "https" and url.scheme == "http":
         raise EgressRefused(
-            f"{request.url.host} redirects from https to http, which isn't allowed."
+            _(
+                "%(host)s redirects from https to http, which isn't allowed.",
+                host=request.url.host,
+            )
         )
     is_same = (request.url.scheme, request.url.netloc) == (url.scheme, url.netloc)
     headers = {
@@ -107,26 +109,29 @@ def _explain(error: httpx2.HTTPError) -> EgressFailed:
     """Return our own message: the library's may quote a header, and so a secret."""
     host = error.request.url.host
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-        causes = list(_exception_chain(error))
+        causes = []
+        cause: BaseException | None = error
+        while cause is not None:
+            causes.append(cause)
+            cause = cause.__cause__ or cause.__context__
         kinds = (
             kind for kind in UNREACHABLE_REASONS if any(isinstance(c, kind) for c in causes)
         )
         kind = next(kinds)
         failure = HostNotFound if kind is socket.gaierror else EgressFailed
         reason = UNREACHABLE_REASONS[kind]
-        return failure(f"Couldn't connect to {host}: {reason}.", was_sent=False)
+        return failure(
+            _("Couldn't connect to %(host)s: %(reason)s.", host=host, reason=reason),
+            was_sent=False,
+        )
     if isinstance(error, httpx2.LocalProtocolError):
         return EgressFailed(_malformed_message(host), was_sent=False)
     if isinstance(error, httpx2.TimeoutException):
-        return EgressFailed(f"{host} didn't respond in time.")
-    return EgressFailed(f"The response from {host} was cut off or is unreadable.")
+        return EgressFailed(_("%(model)s didn't respond in time.", model=host))
+    return EgressFailed(
+        _("The response from %(host)s was cut off or is unreadable.", host=host)
+    )
 
 
 def _malformed_message(host: str) -> str:
-    return f"The request to {host} wasn't sent: a header is malformed."
-
-
-def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    return _("The request to %(host)s wasn't sent: a header is malformed.", host=host)

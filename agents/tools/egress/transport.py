@@ -53,7 +53,20 @@ class EgressTransport(httpx2.AsyncBaseTransport):
         url = validate_url(request.url)
         request.headers.update({"Host": url.netloc.decode(), "Accept-Encoding": "gzip"})
         with translate_errors():
-            reply = await self._pool.handle_async_request(_to_httpcore(request))
+            reply = await self._pool.handle_async_request(
+                httpcore2.Request(
+                    request.method,
+                    httpcore2.URL(
+                        scheme=request.url.raw_scheme,
+                        host=request.url.raw_host,
+                        port=request.url.port,
+                        target=request.url.raw_path,
+                    ),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
         body = LimitedBody(reply, url.host, self._policy.most_bytes)
         try:
             headers = body.headers()
@@ -78,39 +91,23 @@ class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
     async def connect_tcp(
         self, host: str, port: int, *_: Any, **__: Any
     ) -> httpcore2.AsyncNetworkStream:
-        *others, last = await self._resolve(host, port)
-        share = self._policy.patience / (len(others) + 1)
-        for address in others:
-            try:
-                return await self._sockets.connect_tcp(address, port, share)
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                continue
-        return await self._sockets.connect_tcp(last, port, share)
-
-    async def _resolve(self, host: str, port: int) -> list[str]:
         try:
             async with asyncio.timeout(self._policy.patience):
-                return await self._policy.addresses(host, port)
+                *first_addresses, last_address = await self._policy.addresses(host, port)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout("no name server answered") from error
         except socket.gaierror as error:
             raise httpcore2.ConnectError("the name is not known") from error
+        share = self._policy.patience / (len(first_addresses) + 1)
+        for address in first_addresses:
+            try:
+                return await self._sockets.connect_tcp(address, port, share)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                continue
+        return await self._sockets.connect_tcp(last_address, port, share)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-def _to_httpcore(request: httpx2.Request) -> httpcore2.Request:
-    url = request.url
-    return httpcore2.Request(
-        request.method,
-        httpcore2.URL(
-            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-        ),
-        headers=request.headers.raw,
-        content=request.stream,
-        extensions=request.extensions,
-    )
 
 
 def warm_up() -> None:

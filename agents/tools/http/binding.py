@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlencode
 
+from agents.engine.sentences import Sentence as _
+
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 RESERVED_HEADERS = {
     "host",
@@ -49,36 +51,36 @@ class HttpBinding:
     """Where each argument goes; without one, the tool's method decides."""
 
     is_given: bool = False
-    places: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    locations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     body_argument: str = ""
     body_type: str = "json"
     query_secrets: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, given: Any, parameters: Mapping[str, Any]) -> Self:
+    def read(cls, definition: Any, parameters: Mapping[str, Any]) -> Self:
         """Return the binding of a definition; raise ValueError if it is invalid."""
-        if given is None:
+        if definition is None:
             return cls()
-        if not isinstance(given, Mapping):
-            raise ValueError("The http part of the definition must be an object.")
+        if not isinstance(definition, Mapping):
+            raise ValueError(_("The http part of the definition must be an object."))
         properties = parameters.get("properties", {})
-        places = given.get("parameters", {})
-        body = given.get("body", {})
-        secrets = given.get("query_secrets", [])
-        if not (isinstance(places, Mapping) and isinstance(body, Mapping)):
-            raise ValueError("The http part of the definition must be an object.")
-        for argument, place in places.items():
-            _check_place(argument, place, properties)
+        locations = definition.get("parameters", {})
+        body = definition.get("body", {})
+        secrets = definition.get("query_secrets", [])
+        if not (isinstance(locations, Mapping) and isinstance(body, Mapping)):
+            raise ValueError(_("The http part of the definition must be an object."))
+        for argument, location in locations.items():
+            _check_location(argument, location, properties)
         if body and (
             body.get("argument") not in properties
             or body.get("type", "json") not in CONTENT_TYPES
         ):
-            raise ValueError("The body needs an argument, and a type: json, form or text.")
-        if not isinstance(secrets, list) or not all(isinstance(each, str) for each in secrets):
-            raise ValueError("query_secrets must be a list of names.")
+            raise ValueError(_("The body needs an argument, and a type: json, form or text."))
+        if not isinstance(secrets, list) or not all(isinstance(name, str) for name in secrets):
+            raise ValueError(_("query_secrets must be a list of names."))
         return cls(
             is_given=True,
-            places=dict(places),
+            locations=dict(locations),
             body_argument=str(body.get("argument", "")),
             body_type=str(body.get("type", "json")),
             query_secrets=tuple(secrets),
@@ -92,18 +94,28 @@ class HttpBinding:
         """Return the arguments where they belong; raise ValueError if one doesn't fit."""
         query: list[tuple[str, str]] = []
         headers: dict[str, str] = {}
-        content, content_type = None, ""
+        content = None
+        content_type = ""
         for argument, value in arguments.items():
+            location = self.locations.get(argument, {"in": "query", "name": argument})
             if argument == self.body_argument:
-                content, content_type = self._encode_body(value), CONTENT_TYPES[self.body_type]
+                content = self._encode_body(value)
+                content_type = CONTENT_TYPES[self.body_type]
+            elif value is None:
                 continue
-            place = self.places.get(argument, {"in": "query", "name": argument})
-            if value is None:
-                continue
-            if place["in"] == "header":
-                headers[place["name"]] = _header_value(argument, value)
+            elif location["in"] == "header":
+                text = ",".join(map(to_text, value if isinstance(value, list) else [value]))
+                if not (text.isascii() and text.isprintable()):
+                    raise ValueError(
+                        _(
+                            "The value of %(name)s can only contain printable ASCII "
+                            "characters.",
+                            name=repr(argument),
+                        )
+                    )
+                headers[location["name"]] = text
             else:
-                query += _query_pairs(place, value)
+                query += _query_pairs(location, value)
         return Placement(
             query=query, headers=headers, content=content, content_type=content_type
         )
@@ -114,41 +126,39 @@ class HttpBinding:
         if self.body_type == "json":
             return to_json(value)
         if not isinstance(value, Mapping):
-            raise ValueError(f"{self.body_argument!r} must be an object.")
+            raise ValueError(_("%(name)s must be an object.", name=repr(self.body_argument)))
         pairs = [pair for n, v in value.items() for pair in _query_pairs({"name": n}, v)]
         return urlencode(pairs).encode()
 
 
-def _check_place(argument: str, place: Any, properties: Mapping[str, Any]) -> None:
+def _check_location(argument: str, location: Any, properties: Mapping[str, Any]) -> None:
     if argument not in properties:
-        raise ValueError(f"The http part uses {argument!r}, which isn't a parameter.")
-    name = place.get("name") if isinstance(place, Mapping) else None
+        raise ValueError(
+            _("The http part uses %(name)s, which isn't a parameter.", name=repr(argument))
+        )
+    name = location.get("name") if isinstance(location, Mapping) else None
     if not isinstance(name, str) or not name or len(name) > MAX_NAME_CHARS:
-        raise ValueError(f"The http part of {argument!r} needs a name.")
-    if place.get("in") not in {"query", "header", "path"} or (
-        place.get("style", "form") not in STYLES
+        raise ValueError(_("The http part of %(name)s needs a name.", name=repr(argument)))
+    if location.get("in") not in {"query", "header", "path"} or (
+        location.get("style", "form") not in STYLES
     ):
-        raise ValueError(f"{argument!r} can only be sent in the path, the query or a header.")
-    if place["in"] == "header" and (
+        raise ValueError(
+            _(
+                "%(name)s can only be sent in the path, the query or a header.",
+                name=repr(argument),
+            )
+        )
+    if location["in"] == "header" and (
         not HEADER_NAME.fullmatch(name) or name.lower() in RESERVED_HEADERS
     ):
-        raise ValueError(f"The header {name!r} is set automatically.")
+        raise ValueError(_("The header %(name)s is set automatically.", name=repr(name)))
 
 
-def _header_value(argument: str, value: Any) -> str:
-    parts = value if isinstance(value, list) else [value]
-    text = ",".join(map(to_text, parts))
-    if not (text.isascii() and text.isprintable()):
-        raise ValueError(
-            f"The value of {argument!r} can only contain printable ASCII characters."
-        )
-    return text
-
-
-def _query_pairs(place: Mapping[str, Any], value: Any) -> Iterator[tuple[str, str]]:
+def _query_pairs(location: Mapping[str, Any], value: Any) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a value in the parameter's style."""
-    name, style = place["name"], place.get("style", "form")
-    is_split = place.get("explode", style == "form")
+    name = location["name"]
+    style = location.get("style", "form")
+    is_split = location.get("explode", style == "form")
     if style == "json":
         yield name, to_text(value) if isinstance(value, str) else to_json(value).decode()
     elif isinstance(value, list):
@@ -157,27 +167,20 @@ def _query_pairs(place: Mapping[str, Any], value: Any) -> Iterator[tuple[str, st
             yield from ((name, item) for item in items)
         elif items:
             yield name, SEPARATORS.get(style, ",").join(items)
-    elif isinstance(value, Mapping):
-        yield from _object_pairs(name, style, is_split, value)
-    elif value is not None:
-        yield name, to_text(value)
-
-
-def _object_pairs(
-    name: str, style: str, is_split: bool, value: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    if style == "deepObject":
-        for key, item in value.items():
-            for each in item if isinstance(item, list) else [item]:
-                yield f"{name}[{key}]", to_text(each)
-    elif is_split and style == "form":
+    elif isinstance(value, Mapping) and style == "deepObject":
+        for key, items in value.items():
+            for item in items if isinstance(items, list) else [items]:
+                yield f"{name}[{key}]", to_text(item)
+    elif isinstance(value, Mapping) and is_split and style == "form":
         for key, item in value.items():
             yield from _query_pairs(
                 {"name": key}, item if not isinstance(item, Mapping) else to_text(item)
             )
-    else:
-        flat = [to_text(part) for pair in value.items() for part in pair]
+    elif isinstance(value, Mapping):
+        flat = [to_text(item) for pair in value.items() for item in pair]
         yield name, SEPARATORS.get(style, ",").join(flat)
+    elif value is not None:
+        yield name, to_text(value)
 
 
 def to_text(value: Any) -> str:
@@ -188,4 +191,6 @@ def to_json(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, UnicodeEncodeError, RecursionError) as error:
-        raise ValueError("The input contains a value that can't be written as JSON.") from error
+        raise ValueError(
+            _("The input contains a value that can't be written as JSON.")
+        ) from error

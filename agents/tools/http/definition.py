@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.engine import json_schema
 from agents.engine.errors import BadSchema
+from agents.engine.sentences import Sentence as _
 
 from .binding import HEADER_NAME, RESERVED_HEADERS
 
@@ -19,14 +20,16 @@ def parse_function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the function, also if it is wrapped as `{"type": "function", …}`."""
     function = definition.get("function", definition)
     if not isinstance(function, Mapping):
-        raise ValueError("The function definition must be an object.")
+        raise ValueError(_("The function definition must be an object."))
     if not FUNCTION_NAME.fullmatch(str(function.get("name") or "")):
         raise ValueError(
-            f"Invalid function name {function.get('name')!r}. "
-            "Use 1–64 letters, digits, '_' or '-'."
+            _(
+                "Invalid function name %(name)s. Use 1–64 letters, digits, '_' or '-'.",
+                name=repr(function.get("name")),
+            )
         )
     if not isinstance(function.get("description") or "", str):
-        raise ValueError("The function description must be text.")
+        raise ValueError(_("The function description must be text."))
     return function
 
 
@@ -35,11 +38,13 @@ def parse_parameters(function: Mapping[str, Any]) -> dict[str, Any]:
     if schema in (None, {}):
         schema = {"type": "object", "properties": {}}
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
-        raise ValueError("The function parameters must be a JSON Schema of type object.")
+        raise ValueError(_("The function parameters must be a JSON Schema of type object."))
     try:
         usable = json_schema.validate_schema(schema)
     except BadSchema as error:
-        raise ValueError(f"The function parameters aren't valid: {error}") from error
+        raise ValueError(
+            _("The function parameters aren't valid: %(why)s", why=error)
+        ) from error
     if not usable.keys() & OPEN_KEYWORDS:
         usable["additionalProperties"] = False
     return usable
@@ -47,7 +52,13 @@ def parse_parameters(function: Mapping[str, Any]) -> dict[str, Any]:
 
 def validate_method(method: str) -> str:
     if method not in METHODS:
-        raise ValueError(f"The method must be one of {', '.join(METHODS)}, not {method!r}.")
+        raise ValueError(
+            _(
+                "The method must be one of %(names)s, not %(method)s.",
+                names=", ".join(METHODS),
+                method=repr(method),
+            )
+        )
     return method
 
 
@@ -55,11 +66,14 @@ def validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers; error messages never contain a value, which may be a secret."""
     for name, value in headers.items():
         if not HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} isn't a valid header name.")
+            raise ValueError(_("%(name)s isn't a valid header name.", name=repr(name)))
         if name.lower() in RESERVED_HEADERS:
-            raise ValueError(f"The header {name!r} is set automatically.")
+            raise ValueError(_("The header %(name)s is set automatically.", name=repr(name)))
         if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
             raise ValueError(
-                f"The value of {name!r} can only contain printable ASCII characters."
+                _(
+                    "The value of %(name)s can only contain printable ASCII characters.",
+                    name=repr(name),
+                )
             )
     return {name: value.strip() for name, value in headers.items()}

@@ -5,6 +5,7 @@ import json
 from email.message import Message
 from http import HTTPStatus
 
+from agents.engine.sentences import Sentence as _
 from agents.engine.text import shorten_line
 from agents.engine.tool import ToolResult
 
@@ -22,8 +23,21 @@ TEXT_SUBTYPES = {
     "x-www-form-urlencoded",
 }
 CHARSETS = {
-    *("utf-8", "ascii", "utf-16", "iso8859-1", "cp1252", "shift_jis", "cp932", "euc_jp"),
-    *("iso2022_jp", "gb18030", "gbk", "big5", "euc_kr", "iso8859-15", "koi8-r"),
+    "ascii",
+    "big5",
+    "cp1252",
+    "cp932",
+    "euc_jp",
+    "euc_kr",
+    "gb18030",
+    "gbk",
+    "iso2022_jp",
+    "iso8859-1",
+    "iso8859-15",
+    "koi8-r",
+    "shift_jis",
+    "utf-16",
+    "utf-8",
 }
 
 
@@ -36,12 +50,12 @@ def read_content_type(response: Response) -> tuple[str, str]:
 
 def freshness(control: str) -> tuple[float | None, bool]:
     """Return how many seconds a response is fresh (None: not said), and if it is private."""
-    parts = {part.strip().lower() for part in control.split(",")}
-    seconds = [part.partition("=")[2].strip('"') for part in parts if "max-age=" in part]
+    directives = {directive.strip().lower() for directive in control.split(",")}
+    seconds = [d.partition("=")[2].strip('"') for d in directives if "max-age=" in d]
     ages = [float(text) for text in seconds if text.isascii() and text.isdigit()]
-    if parts & {"no-store", "no-cache"}:
+    if directives & {"no-store", "no-cache"}:
         ages.append(0.0)
-    return min(ages, default=None), any(part.startswith("private") for part in parts)
+    return min(ages, default=None), any(d.startswith("private") for d in directives)
 
 
 def is_text(content_type: str) -> bool:
@@ -55,17 +69,23 @@ def decode(content: bytes, charset: str) -> str:
         name = codecs.lookup(charset).name
     except LookupError:
         name = "utf-8"
-    known = name if name in CHARSETS else "utf-8"
-    return content.decode(known, errors="replace").replace("\0", "\ufffd")
+    if name not in CHARSETS:
+        name = "utf-8"
+    return content.decode(name, errors="replace").replace("\0", "\ufffd")
 
 
 def status_error(host: str, status: int, text: str) -> ToolResult:
     short = shorten_line(text, MAX_ERROR_CHARS)
     status_text = format_status(status)
     error = (
-        f"{host} returned HTTP {status_text}: {short}"
+        _(
+            "%(host)s returned HTTP %(status)s: %(words)s",
+            host=host,
+            status=status_text,
+            words=short,
+        )
         if short
-        else f"{host} returned HTTP {status_text}."
+        else _("%(host)s returned HTTP %(status)s.", host=host, status=status_text)
     )
     return ToolResult(error=error, mendable=400 <= status < 500 and status not in {408, 429})
 
@@ -81,7 +101,9 @@ def pretty_json(text: str) -> str:
     """Format JSON over several lines, if it doesn't get too long."""
     if len(text) > MAX_OUTPUT_CHARS:
         return text
-    encoder, pieces, length = json.JSONEncoder(indent=2, ensure_ascii=False), [], 0
+    encoder = json.JSONEncoder(indent=2, ensure_ascii=False)
+    pieces = []
+    length = 0
     try:
         for piece in encoder.iterencode(json.loads(text)):
             pieces.append(piece)

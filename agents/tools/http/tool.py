@@ -7,6 +7,8 @@ from typing import Any
 
 from agents.engine import json_schema
 from agents.engine.privacy import MASK
+from agents.engine.sentences import Sentence, joined
+from agents.engine.sentences import Sentence as _
 from agents.engine.text import cut_text
 from agents.engine.tool import Effect, ToolInput, ToolResult, uncertain_message
 
@@ -61,9 +63,8 @@ class HttpTool:
         self._endpoint = Endpoint.read(endpoint, self.parameters)
         self.reaches = f"{self.method} {self._endpoint.template}"
         self._binding = HttpBinding.read(function.get("http"), self.parameters)
-        given = validate_headers(headers or {})
-        self._secret_query = self._binding.take_query_secrets(given)
-        self._headers = given
+        self._headers = validate_headers(headers or {})
+        self._secret_query = self._binding.take_query_secrets(self._headers)
         self._policy = replace(egress or Egress(), timeout=timeout)
         closed_query = [*self._endpoint.query, *self._secret_query.items()]
         self._secrets = secret_forms(self._headers, closed_query, self._secret_query)
@@ -73,33 +74,49 @@ class HttpTool:
             # In a thread, because validating large arguments takes a while.
             url, headers, content = await asyncio.to_thread(self._request, input)
         except ValueError as error:
-            message = f"Invalid input for {self.name}: {error}"
+            message = _("Invalid input for %(tool)s: %(why)s", tool=self.name, why=error)
             return ToolResult(error=self._mask_secrets(message), mendable=True)
         try:
             response = await fetch(
                 self.method, url, policy=self._policy, headers=headers, content=content
             )
         except (EgressRefused, EgressFailed) as error:
-            return self._error_result(error)
+            was_sent = isinstance(error, EgressFailed) and error.was_sent
+            is_large = isinstance(error, ResponseTooLarge)
+            sentence = str(error)
+            if was_sent and self.effect == "at_most_once":
+                sentence = uncertain_message(sentence)
+            if is_large and self.effect == "read":
+                sentence = _("%(sentence)s Request less data.", sentence=sentence)
+            return ToolResult(error=self._mask_secrets(sentence), mendable=is_large)
         return await asyncio.to_thread(self._result, response)
 
     def _request(self, input: ToolInput) -> tuple[str, dict[str, str], bytes | None]:
-        arguments = self._validate_input(input)
-        path, rest = self._endpoint.fill_path(arguments)
-        if self._binding.is_given:
-            return self._bound_request(path, rest)
-        has_body = self.method != "GET" and (bool(rest) or self.method != "DELETE")
-        url = self._endpoint.build_url(path, query_pairs({} if has_body else rest))
-        body = to_json(rest) if has_body else None
-        return url, self._build_headers("application/json" if has_body else ""), body
-
-    def _bound_request(
-        self, path: str, arguments: Mapping[str, Any]
-    ) -> tuple[str, dict[str, str], bytes | None]:
-        """Return a request whose definition says where each argument goes."""
+        """Return the URL, headers and body; raise ValueError if the input can't be sent."""
+        first = list(self.parameters.get("properties", {}))[:1]
+        arguments = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
+        if len(to_json(arguments)) > MAX_INPUT_BYTES:
+            raise ValueError(
+                _("The input is larger than %(limit)s bytes.", limit=f"{MAX_INPUT_BYTES:,}")
+            )
+        try:
+            problems = json_schema.violations(self.parameters, arguments)
+        except (json_schema.TooManyChecks, RecursionError) as error:
+            raise ValueError(
+                _("The input is too large or nested too deeply to check.")
+            ) from error
+        if problems:
+            raise ValueError(Sentence("%(problems)s.", problems=joined("; ", problems)))
+        path, arguments = self._endpoint.fill_path(arguments)
+        if not self._binding.is_given:
+            has_body = self.method != "GET" and (bool(arguments) or self.method != "DELETE")
+            url = self._endpoint.build_url(path, query_pairs({} if has_body else arguments))
+            body = to_json(arguments) if has_body else None
+            return url, self._build_headers("application/json" if has_body else ""), body
+        # The definition says where each argument goes.
         placement = self._binding.place(arguments)
         if secret_names := {name for name, _ in placement.query} & {*self._secret_query}:
-            raise ValueError(f"{min(secret_names)!r} is set automatically.")
+            raise ValueError(_("%(name)s is set automatically.", name=repr(min(secret_names))))
         url = self._endpoint.build_url(path, [*placement.query, *self._secret_query.items()])
         headers = self._build_headers(placement.content_type)
         configured = {name.lower() for name in headers}
@@ -116,30 +133,6 @@ class HttpTool:
         names = {name.lower() for name in self._headers}
         return {k: v for k, v in own_headers.items() if k.lower() not in names} | self._headers
 
-    def _validate_input(self, input: ToolInput) -> dict[str, Any]:
-        """Return the arguments by name; raise ValueError with the violations."""
-        first = list(self.parameters.get("properties", {}))[:1]
-        arguments = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
-        if len(to_json(arguments)) > MAX_INPUT_BYTES:
-            raise ValueError(f"The input is larger than {MAX_INPUT_BYTES:,} bytes.")
-        try:
-            problems = json_schema.violations(self.parameters, arguments)
-        except (json_schema.TooManyChecks, RecursionError) as error:
-            raise ValueError("The input is too large or nested too deeply to check.") from error
-        if problems:
-            raise ValueError(f"{'; '.join(problems)}.")
-        return arguments
-
-    def _error_result(self, error: EgressRefused | EgressFailed) -> ToolResult:
-        was_sent = isinstance(error, EgressFailed) and error.was_sent
-        is_large = isinstance(error, ResponseTooLarge)
-        sentence = str(error)
-        if was_sent and self.effect == "at_most_once":
-            sentence = uncertain_message(sentence)
-        if is_large and self.effect == "read":
-            sentence = f"{sentence} Request less data."
-        return ToolResult(error=self._mask_secrets(sentence), mendable=is_large)
-
     def _result(self, response: Response) -> ToolResult:
         host = self._endpoint.host
         content_type, charset = read_content_type(response)
@@ -151,11 +144,16 @@ class HttpTool:
         if response.status >= 300:
             return status_error(host, response.status, text)
         if response.content and not is_text(content_type):
-            message = f"{host} returned {content_type}, which isn't text."
+            message = _(
+                "%(host)s returned %(type)s, which isn't text.", host=host, type=content_type
+            )
             return ToolResult(error=message, mendable=True)
         if not text.strip():
             return ToolResult(
-                f"Done. The response was empty ({format_status(response.status)})."
+                _(
+                    "Done. The response was empty (%(status)s).",
+                    status=format_status(response.status),
+                )
             )
         is_data = "json" in content_type
         visible = self._mask_secrets(pretty_json(text)) if is_data else text

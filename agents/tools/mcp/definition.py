@@ -51,22 +51,26 @@ class ToolDefinition:
 
 def digest(definition: ToolDefinition) -> str:
     """Return the hash that pins an accepted definition."""
-    whole = json.dumps(definition.as_dict(), sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(whole.encode()).hexdigest()
+    content = json.dumps(definition.as_dict(), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def diff(old: ToolDefinition, new: ToolDefinition) -> list[tuple[str, str, str]]:
     """Return changes as (what, before, after); empty text where there is nothing."""
-    before, after = dict(_flatten(old.as_dict())), dict(_flatten(new.as_dict()))
-    return [
-        (
-            escape_invisible(_format_path(path)),
-            escape_invisible(before.get(path, "")),
-            escape_invisible(after.get(path, "")),
-        )
-        for path in dict.fromkeys([*before, *after])
-        if before.get(path) != after.get(path)
-    ]
+    old_values = dict(_flatten(old.as_dict()))
+    new_values = dict(_flatten(new.as_dict()))
+    changes = []
+    for path in dict.fromkeys([*old_values, *new_values]):
+        if old_values.get(path) != new_values.get(path):
+            # A key with a dot must not look like two.
+            name = ".".join(
+                key if PLAIN_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+                for key in path
+            )
+            old_text = escape_invisible(old_values.get(path, ""))
+            new_text = escape_invisible(new_values.get(path, ""))
+            changes.append((escape_invisible(name), old_text, new_text))
+    return changes
 
 
 def escape_invisible(text: str) -> str:
@@ -82,21 +86,9 @@ def escape_invisible(text: str) -> str:
 def _flatten(value: Any, path: Path = ()) -> list[tuple[Path, str]]:
     if isinstance(value, Mapping) and value:
         return [leaf for key in value for leaf in _flatten(value[key], (*path, key))]
-    return [(path, _format_value(value))]
-
-
-def _format_value(value: Any) -> str:
-    """Return text as it is, unless it looks like another type: `"true"` isn't `true`."""
-    if isinstance(value, str) and not is_json(value):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _format_path(path: Path) -> str:
-    """Return a readable path; a key with a dot must not look like two."""
-    return ".".join(
-        key if PLAIN_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path
-    )
+    # Text stays as it is, unless it looks like another type: `"true"` isn't `true`.
+    is_plain = isinstance(value, str) and not is_json(value)
+    return [(path, value if is_plain else json.dumps(value, ensure_ascii=False))]
 
 
 def tool_name(server: str, tool: str) -> str:

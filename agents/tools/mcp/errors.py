@@ -1,19 +1,24 @@
 """Why a tool of an MCP server couldn't be called."""
 
 from agents.engine.errors import ToolError
+from agents.engine.sentences import Sentence as _
 
 
 class ServerUnavailable(ToolError):
-    """The server isn't available."""
+    message = _("The server isn't available.")
 
 
 class ToolWithdrawn(ToolError):
-    """The server doesn't offer the tool any more, or not as it was accepted."""
+    message = _("The server doesn't offer the tool any more, or not as it was accepted.")
 
 
 def gone_message(server: str, tool: str) -> str:
-    return f"{server} no longer offers {tool}."
+    return _("%(name)s no longer offers %(tool)s.", name=server, tool=tool)
 
 
 def changed_message(server: str, tool: str) -> str:
-    return f"{tool} of {server} has changed and waits for an administrator to accept it."
+    return _(
+        "%(tool)s of %(name)s has changed and waits for an administrator to accept it.",
+        tool=tool,
+        name=server,
+    )

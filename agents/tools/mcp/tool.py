@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from agents.engine.tool import Effect, ToolInput, ToolResult
 
-from .config import ServerConfig
+from .configuration.config import ServerConfig
 from .definition import ToolDefinition, digest, tool_name
 
 GRACE_SECONDS = 2.0
@@ -54,13 +54,7 @@ class McpTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Wait for the server if it is connecting, compare the definition, and call."""
-        return await self._server.call(
-            self._definition.name, self._arguments(input), self.seconds, self._digest
-        )
-
-    def _arguments(self, input: ToolInput) -> Mapping[str, Any]:
-        """Return the arguments by name; a bare string is the first one."""
-        if not isinstance(input, str):
-            return input
-        names = list(self.parameters.get("properties") or ["input"])
-        return {names[0]: input}
+        if isinstance(input, str):  # a bare string is the first argument
+            names = list(self.parameters.get("properties") or ["input"])
+            input = {names[0]: input}
+        return await self._server.call(self._definition.name, input, self.seconds, self._digest)

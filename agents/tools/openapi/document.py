@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.engine.plans import read_yaml
+from agents.engine.sentences import Sentence as _
 
 from .. import foreign_json
 from .errors import BadDocument
@@ -33,21 +34,26 @@ def read_document(text: str, url: str = "") -> ApiDocument:
     data = _decode(text)
     version = str(data.get("openapi") or data.get("swagger") or "")
     if not version:
-        raise BadDocument("This isn't an OpenAPI document. It has no openapi or swagger field.")
+        raise BadDocument(
+            _("This isn't an OpenAPI document. It has no openapi or swagger field.")
+        )
     if not re.match(r"(?:3\.[0-9]|2\.0)", version):
         raise BadDocument(
-            f"OpenAPI {version[:20]!r} isn't supported. Use 3.0, 3.1 or Swagger 2.0."
+            _(
+                "OpenAPI %(version)s isn't supported. Use 3.0, 3.1 or Swagger 2.0.",
+                version=repr(version[:20]),
+            )
         )
     paths = require_object(data.get("paths", {}), "paths")
     if not paths:
-        raise BadDocument("The document has no operations.")
+        raise BadDocument(_("The document has no operations."))
     reader = OperationReader(data, is_swagger=version.startswith("2"), url=url)
     try:
         operations = tuple(reader.read(paths))
     except TooComplex:
-        raise BadDocument("The document is too complex.") from None
+        raise BadDocument(_("The document is too complex.")) from None
     if not operations:
-        raise BadDocument("The document has no operations.")
+        raise BadDocument(_("The document has no operations."))
     info = data.get("info") if isinstance(data.get("info"), Mapping) else {}
     return ApiDocument(
         title=shorten((info or {}).get("title"), 100) or "API",
@@ -60,23 +66,37 @@ def read_document(text: str, url: str = "") -> ApiDocument:
 
 def _decode(text: str) -> Mapping[str, Any]:
     if len(text.encode(errors="replace")) > MAX_DOCUMENT_BYTES:
-        raise BadDocument(f"The document is larger than {MAX_DOCUMENT_BYTES:,} bytes.")
+        raise BadDocument(
+            _("The document is larger than %(limit)s bytes.", limit=f"{MAX_DOCUMENT_BYTES:,}")
+        )
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] in ("{", "["):
         try:
             data = foreign_json.loads(text)
         except json.JSONDecodeError as error:
-            reason = f"{error.msg} (line {error.lineno}, column {error.colno})"
-            raise BadDocument(f"Invalid JSON: {reason}.") from None
+            reason = _(
+                "%(reason)s (line %(line)s, column %(column)s)",
+                reason=error.msg,
+                line=error.lineno,
+                column=error.colno,
+            )
+            raise BadDocument(_("Invalid JSON: %(reason)s.", reason=reason)) from None
         except RecursionError:
-            raise BadDocument("This is nested too deeply.") from None
+            raise BadDocument(_("This is nested too deeply.")) from None
     else:
         root, problems = read_yaml(text)
-        for each in problems:
+        for problem in problems:
             raise BadDocument(
-                f"Invalid YAML (line {each.line}, column {each.column}): {each.message}"
+                _(
+                    "Invalid YAML (line %(line)s, column %(column)s): %(sentence)s",
+                    line=problem.line,
+                    column=problem.column,
+                    sentence=problem.message,
+                )
             )
         data = root.plain if root else None
     if not isinstance(data, Mapping):
-        raise BadDocument("This isn't an OpenAPI document. It has no openapi or swagger field.")
+        raise BadDocument(
+            _("This isn't an OpenAPI document. It has no openapi or swagger field.")
+        )
     return data

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+
 from ..http.definition import METHODS
 from .arguments import PATH_PARAMETER, ArgumentBuilder
 from .errors import BadDocument, Unsupported
@@ -20,6 +22,7 @@ MAX_NAME_CHARS = 64
 MAX_SUMMARY_CHARS = 200
 MAX_TOOL_DESCRIPTION_CHARS = 1_000
 HTTP_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+UNRESOLVED = _("The reference %(ref)s can't be resolved.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +55,12 @@ class Operation:
     def endpoint_path(self) -> str:
         """The path with the arguments' names in braces."""
         names = {
-            place["name"]: argument
-            for argument, place in self.binding.get("parameters", {}).items()
-            if place["in"] == "path"
+            binding["name"]: argument
+            for argument, binding in self.binding.get("parameters", {}).items()
+            if binding["in"] == "path"
         }
         return PATH_PARAMETER.sub(
-            lambda found: f"{{{names.get(found[1], found[1])}}}", self.path
+            lambda match: f"{{{names.get(match[1], match[1])}}}", self.path
         )
 
 
@@ -83,82 +86,73 @@ class OperationReader:
             if path.startswith("x-"):
                 continue
             if not path.startswith("/"):
-                raise BadDocument(f"The path {path[:80]!r} must start with /.")
-            found = self._resolve(item, f"paths.{path}")
+                raise BadDocument(
+                    _("The path %(path)s must start with /.", path=repr(path[:80]))
+                )
+            try:
+                path_item = require_object(self.references.resolve(item), f"paths.{path}")
+            except UnresolvedReference as error:
+                raise BadDocument(UNRESOLVED.fill(ref=repr(str(error)))) from error
             for method in HTTP_METHODS:
-                if method in found:
+                if method in path_item:
                     count += 1
                     if count > MAX_OPERATIONS:
                         raise BadDocument(
-                            f"A document can have up to {MAX_OPERATIONS} operations."
+                            _(
+                                "A document can have up to %(limit)s operations.",
+                                limit=MAX_OPERATIONS,
+                            )
                         )
-                    yield self._operation(method.upper(), path, found, found[method])
+                    yield self._operation(method, path, path_item)
 
-    def _resolve(self, value: Any, place: str) -> Mapping[str, Any]:
-        try:
-            return require_object(self.references.resolve(value), place)
-        except UnresolvedReference as error:
-            raise BadDocument(f"The reference {str(error)!r} can't be resolved.") from error
-
-    def _operation(
-        self, method: str, path: str, item: Mapping[str, Any], given: Any
-    ) -> Operation:
-        about = require_object(given, f"paths.{path}.{method.lower()}")
-        summary = shorten(about.get("summary"), MAX_SUMMARY_CHARS)
-        description = shorten(about.get("description"), MAX_TOOL_DESCRIPTION_CHARS)
-        operation_id = about.get("operationId")
+    def _operation(self, key: str, path: str, path_item: Mapping[str, Any]) -> Operation:
+        method = key.upper()
+        operation = require_object(path_item[key], f"paths.{path}.{key}")
+        summary = shorten(operation.get("summary"), MAX_SUMMARY_CHARS)
+        description = shorten(operation.get("description"), MAX_TOOL_DESCRIPTION_CHARS)
+        operation_id = operation.get("operationId")
+        security = list_or_empty(operation.get("security", self._data.get("security")))
+        servers = operation.get("servers") or path_item.get("servers")
         fields: dict[str, Any] = {
             "method": method,
             "path": path,
             "operation_id": operation_id if isinstance(operation_id, str) else "",
             "summary": summary or shorten(description, MAX_SUMMARY_CHARS),
             "description": description or summary,
-            "is_deprecated": about.get("deprecated") is True,
-            "security": self._security(about),
-            "server": next(
-                iter(server_urls(about.get("servers") or item.get("servers"), self._url)), ""
-            ),
+            "is_deprecated": operation.get("deprecated") is True,
+            "security": tuple(tuple(item) for item in security if isinstance(item, Mapping)),
+            "server": next(iter(server_urls(servers, self._url)), ""),
         }
         try:
             if method not in METHODS:
-                raise Unsupported(f"{method} requests aren't supported.")
-            arguments = self._arguments(path, item, about)
+                raise Unsupported(_("%(method)s requests aren't supported.", method=method))
+            arguments = self._arguments(path, path_item, operation)
         except Unsupported as why:
             return Operation(**fields, reason=str(why))
         except UnresolvedReference as error:
-            return Operation(
-                **fields, reason=f"The reference {str(error)!r} can't be resolved."
-            )
+            return Operation(**fields, reason=UNRESOLVED.fill(ref=repr(str(error))))
         return Operation(**fields, **arguments)
 
     def _arguments(
-        self, path: str, item: Mapping[str, Any], about: Mapping[str, Any]
+        self, path: str, path_item: Mapping[str, Any], operation: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the arguments in a schema of bearable size; a larger one loses its depths."""
         listed = [
-            *list_or_empty(item.get("parameters")),
-            *list_or_empty(about.get("parameters")),
+            *list_or_empty(path_item.get("parameters")),
+            *list_or_empty(operation.get("parameters")),
         ]
-        found: dict[str, Any] = {}
+        consumes = list_or_empty(operation.get("consumes", self._data.get("consumes")))
+        media_types = [str(media_type) for media_type in consumes]
+        arguments: dict[str, Any] = {}
         for depth in SCHEMA_DEPTHS:
             schemas = SchemaConverter(self.references, depth)
             builder = ArgumentBuilder(self.references, schemas, is_swagger=self._is_swagger)
-            parameters, binding = builder.build(path, listed, about, self._consumes(about))
-            found = {
+            parameters, binding = builder.build(path, listed, operation, media_types)
+            arguments = {
                 "parameters": parameters,
                 "binding": binding,
                 "notes": tuple(builder.notes),
             }
             if not schemas.is_exhausted and len(json.dumps(parameters)) <= MAX_SCHEMA_CHARS:
                 break
-        return found
-
-    def _security(self, about: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-        given = about.get("security", self._data.get("security"))
-        return tuple(tuple(each) for each in list_or_empty(given) if isinstance(each, Mapping))
-
-    def _consumes(self, about: Mapping[str, Any]) -> list[str]:
-        return [
-            str(each)
-            for each in list_or_empty(about.get("consumes", self._data.get("consumes")))
-        ]
+        return arguments

@@ -19,9 +19,18 @@ MAX_DESCRIPTION_CHARS = 300
 MAX_ENUM_VALUES = 200
 
 TYPES = {"string", "number", "integer", "boolean", "array", "object", "null"}
-NUMBER_WORDS = {
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+NUMBER_KEYWORDS = {
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
 }
 MISSING: Any = object()
 
@@ -44,12 +53,12 @@ class References:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        self._left = MAX_LOOKUPS
+        self._lookups = 0
 
     def resolve(self, value: Any) -> Any:
         """Return a value behind its references; raise UnresolvedReference."""
-        self._left -= 1
-        if self._left < 0:
+        self._lookups += 1
+        if self._lookups > MAX_LOOKUPS:
             raise TooComplex
         for _ in range(MAX_REFERENCES):
             if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
@@ -60,20 +69,17 @@ class References:
     def find(self, ref: str) -> Any:
         if not ref.startswith("#/"):
             raise UnresolvedReference(ref)
-        found: Any = self._document
-        for part in ref.removeprefix("#/").split("/"):
-            key = _unescape(part)
-            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
-            elif isinstance(found, Mapping) and key in found:
-                found = found[key]
+        target: Any = self._document
+        for segment in ref.removeprefix("#/").split("/"):
+            key = segment.replace("%7B", "{").replace("%7D", "}")
+            key = key.replace("~1", "/").replace("~0", "~")
+            if isinstance(target, list) and key.isdecimal() and int(key) < len(target):
+                target = target[int(key)]
+            elif isinstance(target, Mapping) and key in target:
+                target = target[key]
             else:
                 raise UnresolvedReference(ref)
-        return found
-
-
-def _unescape(part: str) -> str:
-    return part.replace("%7B", "{").replace("%7D", "}").replace("~1", "/").replace("~0", "~")
+        return target
 
 
 class SchemaConverter:
@@ -82,119 +88,108 @@ class SchemaConverter:
     def __init__(self, references: References, max_depth: int = MAX_DEPTH) -> None:
         self._references = references
         self._max_depth = max_depth
-        self._left = MAX_NODES
+        self._nodes = 0
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the budget was too small for all parts."""
-        return self._left < 0
+        """Whether the budget was too small for all nodes."""
+        return self._nodes > MAX_NODES
 
     def convert(self, schema: Any) -> dict[str, Any]:
         return self._convert(schema, (), 0)
 
-    def _convert(self, schema: Any, seen: tuple[str, ...], depth: int) -> dict[str, Any]:
-        self._left -= 1
-        if not isinstance(schema, Mapping) or depth > self._max_depth or self._left < 0:
+    def _convert(self, schema: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """Convert a schema that these references led to."""
+        self._nodes += 1
+        if not isinstance(schema, Mapping) or depth > self._max_depth or self.is_exhausted:
             return {}
         if isinstance(ref := schema.get("$ref"), str):
-            return self._convert_reference(ref, schema, seen, depth)
-        result = {**self._simple_words(schema), **self._nested_words(schema, seen, depth)}
-        result = _merge_all_of(result)
-        if schema.get("nullable") is True:
-            result = _with_null(result)
-        return result
-
-    def _convert_reference(
-        self, ref: str, schema: Mapping[str, Any], seen: tuple[str, ...], depth: int
-    ) -> dict[str, Any]:
-        if ref in seen:  # a tree or a list of itself
-            return {}
-        try:
-            found = self._references.find(ref)
-        except UnresolvedReference:
-            return {}
-        result = self._convert(found, (*seen, ref), depth + 1)
-        if note := shorten(schema.get("description")):
-            result = {**result, "description": note}
+            if ref in refs:  # a tree or a list of itself
+                return {}
+            try:
+                target = self._references.find(ref)
+            except UnresolvedReference:
+                return {}
+            result = self._convert(target, (*refs, ref), depth + 1)
+            if note := shorten(schema.get("description")):
+                result = {**result, "description": note}
+        else:
+            nested = self._nested_keywords(schema, refs, depth)
+            result = _merge_all_of({**_simple_keywords(schema), **nested})
         return _with_null(result) if schema.get("nullable") is True else result
 
-    def _simple_words(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        if kind := _types(schema.get("type")):
-            result["type"] = kind
-        elif isinstance(schema.get("properties"), Mapping):
-            result["type"] = "object"
-        if note := shorten(schema.get("description") or schema.get("title")):
-            result["description"] = note
-        if isinstance(choices := schema.get("enum"), list) and choices:
-            result["enum"] = choices[:MAX_ENUM_VALUES]
-        for word in ("const", "default"):
-            if word in schema and _is_plain(schema[word]):
-                result[word] = schema[word]
-        for word in NUMBER_WORDS & {*schema}:
-            if isinstance(schema[word], int | float) and not isinstance(schema[word], bool):
-                result[word] = schema[word]
-        _add_exclusive_limits(schema, result)
-        if isinstance(form := schema.get("format"), str) and form.isprintable():
-            result["format"] = form[:40]
-        if _is_pattern(pattern := schema.get("pattern")):
-            result["pattern"] = pattern
-        if schema.get("uniqueItems") is True:
-            result["uniqueItems"] = True
-        return result
-
-    def _nested_words(
-        self, schema: Mapping[str, Any], seen: tuple[str, ...], depth: int
+    def _nested_keywords(
+        self, schema: Mapping[str, Any], refs: tuple[str, ...], depth: int
     ) -> dict[str, Any]:
-        def inside(part: Any) -> dict[str, Any]:
-            return self._convert(part, seen, depth + 1)
+        def convert(subschema: Any) -> dict[str, Any]:
+            return self._convert(subschema, refs, depth + 1)
 
         result: dict[str, Any] = {}
-        if isinstance(parts := schema.get("properties"), Mapping):
-            written = {str(k): v for k, v in parts.items() if not self._is_read_only(v)}
-            result["properties"] = {name: inside(part) for name, part in written.items()}
+        if isinstance(properties := schema.get("properties"), Mapping):
+            writable = {str(k): v for k, v in properties.items() if not self._is_read_only(v)}
+            result["properties"] = {name: convert(item) for name, item in writable.items()}
             required = schema.get("required")
             listed = required if isinstance(required, list) else []
-            names = [name for name in listed if isinstance(name, str) and name in written]
+            names = [name for name in listed if isinstance(name, str) and name in writable]
             if names:
                 result["required"] = list(dict.fromkeys(names))
         if "items" in schema:
-            result["items"] = inside(schema["items"])
-        elif result.get("type") == "array" or schema.get("type") == "array":
+            result["items"] = convert(schema["items"])
+        elif schema.get("type") == "array":
             result["items"] = {}
         extra = schema.get("additionalProperties")
         if isinstance(extra, bool):
             result["additionalProperties"] = extra
         elif isinstance(extra, Mapping) and extra:
-            result["additionalProperties"] = inside(extra)
-        for word, ours in (("anyOf", "anyOf"), ("oneOf", "anyOf"), ("allOf", "allOf")):
-            parts = schema.get(word)
-            if isinstance(parts, list) and parts and ours not in result:
+            result["additionalProperties"] = convert(extra)
+        for keyword, ours in (("anyOf", "anyOf"), ("oneOf", "anyOf"), ("allOf", "allOf")):
+            subschemas = schema.get(keyword)
+            if isinstance(subschemas, list) and subschemas and ours not in result:
                 # Not every provider accepts oneOf; anyOf leaves the choice to the API.
-                result[ours] = [inside(part) for part in parts]
+                result[ours] = [convert(subschema) for subschema in subschemas]
         return result
 
-    def _is_read_only(self, part: Any) -> bool:
+    def _is_read_only(self, schema: Any) -> bool:
         """Whether only the API sets it, so that a request doesn't contain it."""
         try:
-            found = self._references.resolve(part)
+            target = self._references.resolve(schema)
         except UnresolvedReference:
             return False
-        return isinstance(found, Mapping) and found.get("readOnly") is True
+        return isinstance(target, Mapping) and target.get("readOnly") is True
 
 
-def _types(given: Any) -> str | list[str]:
-    if isinstance(given, list):
-        known = [kind for kind in given if isinstance(kind, str) and kind in TYPES]
-        return known[0] if len(known) == 1 else known
-    return given if isinstance(given, str) and given in TYPES else ""
-
-
-def _add_exclusive_limits(schema: Mapping[str, Any], result: dict[str, Any]) -> None:
-    """Convert the flags of OpenAPI 3.0 to numbers."""
+def _simple_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    kind = schema.get("type")
+    kinds = [k for k in (kind if isinstance(kind, list) else [kind]) if isinstance(k, str)]
+    kinds = [k for k in kinds if k in TYPES]
+    if kinds:
+        result["type"] = kinds[0] if len(kinds) == 1 else kinds
+    elif isinstance(schema.get("properties"), Mapping):
+        result["type"] = "object"
+    if note := shorten(schema.get("description") or schema.get("title")):
+        result["description"] = note
+    if isinstance(choices := schema.get("enum"), list) and choices:
+        result["enum"] = choices[:MAX_ENUM_VALUES]
+    for keyword in ("const", "default"):
+        value = schema.get(keyword)
+        if keyword in schema and (value is None or isinstance(value, str | int | float)):
+            result[keyword] = value
+    for keyword in NUMBER_KEYWORDS & {*schema}:
+        value = schema[keyword]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            result[keyword] = value
+    # The flags of OpenAPI 3.0 become numbers.
     for flag, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(flag) is True and limit in result:
             result[flag] = result.pop(limit)
+    if isinstance(form := schema.get("format"), str) and form.isprintable():
+        result["format"] = form[:40]
+    if _is_pattern(pattern := schema.get("pattern")):
+        result["pattern"] = pattern
+    if schema.get("uniqueItems") is True:
+        result["uniqueItems"] = True
+    return result
 
 
 def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -218,28 +213,25 @@ def _merge_all_of(schema: dict[str, Any]) -> dict[str, Any]:
     if not subschemas:
         return schema
     other_keywords = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
-    every = [*subschemas, other_keywords]
+    all_of = [*subschemas, other_keywords]
     if len(subschemas) == 1 and not {"type", "properties", "anyOf"} & {*other_keywords}:
         return {**subschemas[0], **other_keywords}
     plain_keywords = {"type", "properties", "required", "description", "additionalProperties"}
     if not all(
         {*subschema} <= plain_keywords and subschema.get("type", "object") == "object"
-        for subschema in every
+        for subschema in all_of
     ):
         return schema
     merged: dict[str, Any] = {"type": "object", "properties": {}}
     required: list[str] = []
-    for subschema in every:
+    for subschema in all_of:
         merged["properties"] |= subschema.get("properties", {})
         required += subschema.get("required", [])
-        merged |= {key: subschema[key] for key in ("description",) if key in subschema}
+        if "description" in subschema:
+            merged["description"] = subschema["description"]
     if required:
         merged["required"] = list(dict.fromkeys(required))
     return merged
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
 
 
 def _is_pattern(pattern: Any) -> bool:

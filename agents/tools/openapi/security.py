@@ -8,6 +8,7 @@ from ..http.binding import HEADER_NAME
 from .schema import References, UnresolvedReference, shorten
 
 SchemeKind = Literal["header", "query", "cookie", "bearer", "basic", "token"]
+API_KEY_LOCATIONS = ("header", "query", "cookie")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,35 +23,27 @@ class SecurityScheme:
 
 def read_schemes(data: Mapping[str, Any], references: References) -> Iterator[SecurityScheme]:
     components = data.get("components")
-    given = data.get("securityDefinitions")
+    definitions = data.get("securityDefinitions")
     if isinstance(components, Mapping):
-        given = components.get("securitySchemes")
-    for key, value in (given if isinstance(given, Mapping) else {}).items():
+        definitions = components.get("securitySchemes")
+    for key, value in (definitions if isinstance(definitions, Mapping) else {}).items():
         try:
-            about = references.resolve(value)
+            definition = references.resolve(value)
         except UnresolvedReference:
             continue
-        if isinstance(about, Mapping) and (scheme := _scheme(str(key), about)):
-            yield scheme
-
-
-def _scheme(key: str, about: Mapping[str, Any]) -> SecurityScheme | None:
-    kind, name = about.get("type"), str(about.get("name", ""))
-    note = shorten(about.get("description"))
-    if kind == "apiKey" and HEADER_NAME.fullmatch(name):
-        places: dict[str, SchemeKind] = {
-            "header": "header",
-            "query": "query",
-            "cookie": "cookie",
-        }
-        where = places.get(str(about.get("in")))
-        return (
-            SecurityScheme(key=key, kind=where, name=name, description=note) if where else None
-        )
-    if kind == "basic" or (kind == "http" and str(about.get("scheme")).lower() == "basic"):
-        return SecurityScheme(key=key, kind="basic", description=note)
-    if kind == "http":
-        return SecurityScheme(key=key, kind="bearer", description=note)
-    if kind in ("oauth2", "openIdConnect"):
-        return SecurityScheme(key=key, kind="token", description=note)
-    return None
+        if not isinstance(definition, Mapping):
+            continue
+        note = shorten(definition.get("description"))
+        name = str(definition.get("name", ""))
+        location = definition.get("in")
+        http_scheme = str(definition.get("scheme")).lower()
+        match definition.get("type"):
+            case "apiKey" if HEADER_NAME.fullmatch(name) and location in API_KEY_LOCATIONS:
+                yield SecurityScheme(key=str(key), kind=location, name=name, description=note)
+            case "basic":
+                yield SecurityScheme(key=str(key), kind="basic", description=note)
+            case "http":
+                kind: SchemeKind = "basic" if http_scheme == "basic" else "bearer"
+                yield SecurityScheme(key=str(key), kind=kind, description=note)
+            case "oauth2" | "openIdConnect":
+                yield SecurityScheme(key=str(key), kind="token", description=note)

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+
 from .errors import BadDocument
 
 
-def require_object(value: Any, place: str) -> Mapping[str, Any]:
+def require_object(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise BadDocument(f"{place!r} must be an object.")
+        raise BadDocument(_("%(name)s must be an object.", name=repr(name)))
     return value
 
 

@@ -2,38 +2,41 @@
 
 A `Worker` is a kind of child. `run` (in a thread) and `run_async` (on an event loop) start one
 for a single request, and kill it with everything it started when it is late or not needed any
-more. `spawn` starts a program that stays, such as an MCP server's supervisor.
+more. `supervised.start` starts a program that stays, such as an MCP server, and
+`unconfined.start` one that can't be confined, with the reason. No other module of the product
+starts a process: a rule of ruff (`banned-api`) sees to that.
 """
 
+from . import bubblewrap, supervised, unconfined
 from .fair_slots import FairSlots, NoFreeSlot
-from .processes import Reply, WorkerFailed, run, run_async, spawn
+from .processes import Reply, WorkerFailed, run, run_async
 from .worker import (
     CPU_FACTS,
     Grant,
-    Level,
     Worker,
     command,
+    confined_argv,
     exclude_hidden,
     hide,
     landlock_abi,
-    level,
 )
 
 __all__ = [
     "CPU_FACTS",
     "FairSlots",
     "Grant",
-    "Level",
     "NoFreeSlot",
     "Reply",
     "Worker",
     "WorkerFailed",
+    "bubblewrap",
     "command",
+    "confined_argv",
     "exclude_hidden",
     "hide",
     "landlock_abi",
-    "level",
     "run",
     "run_async",
-    "spawn",
+    "supervised",
+    "unconfined",
 ]

@@ -2,7 +2,7 @@
 
 It is started by path and isolated, with a policy as JSON and a command. If the policy can't be
 applied it exits, so that nothing runs with more than it allows. What the kernel doesn't have is
-left out of the policy by `command`, and of the level that `level` returns.
+left out of the policy by `command`.
 """
 
 import ctypes
@@ -16,18 +16,27 @@ import signal
 import stat
 import struct
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
 from typing import Any
 
 EXIT_NOT_CONFINED = 126
 # The same numbers on all Linux architectures since 5.13.
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+CREATE_RULESET = 444
+ADD_RULE = 445
+RESTRICT_SELF = 446
 VERSION_FLAG = 1
 PATH_BENEATH = 1
-SET_PARENT_DEATH_SIGNAL, SET_SECCOMP = 1, 22
-SET_NO_NEW_PRIVS, DROP_BOUNDING, AMBIENT, CLEAR_AMBIENT = 38, 24, 47, 4
+SET_PARENT_DEATH_SIGNAL = 1
+SET_SECCOMP = 22
+SET_NO_NEW_PRIVS = 38
+DROP_BOUNDING = 24
+AMBIENT = 47
+CLEAR_AMBIENT = 4
 LAST_CAPABILITY = 63
 CAPABILITY_VERSION = 0x20080522
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
 SECCOMP_FILTER = 2
 # The kernel's name of the architecture, and its number for socket(2). io_uring, which opens
 # sockets as well, has the same number everywhere.
@@ -38,12 +47,22 @@ SOCKET_CALLS = {
 }
 IO_URING_SETUP = 425
 X32_CALLS = 0x40000000
-LOAD_WORD, JUMP_EQUAL, JUMP_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 13  # EACCES
+LOAD_WORD = 0x20
+JUMP_EQUAL = 0x15
+JUMP_AT_LEAST = 0x35
+RETURN = 0x06
+ALLOW = 0x7FFF0000
+REFUSE = 0x00050000 | 13  # EACCES
 
-EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-MAKE_CHAR, MAKE_BLOCK = 1 << 6, 1 << 11
-REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+EXECUTE = 1 << 0
+WRITE_FILE = 1 << 1
+READ_FILE = 1 << 2
+READ_DIR = 1 << 3
+MAKE_CHAR = 1 << 6
+MAKE_BLOCK = 1 << 11
+REFER = 1 << 13
+TRUNCATE = 1 << 14
+IOCTL_DEV = 1 << 15
 FIRST_RIGHTS = (1 << 13) - 1
 LATER_RIGHTS = {2: REFER, 3: TRUNCATE, 5: IOCTL_DEV}
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
@@ -72,6 +91,8 @@ class PathBeneath(ctypes.Structure):
 def main() -> None:
     policy = json.loads(sys.argv[1])
     command = sys.argv[2:]
+    for name, path in policy.get("modules", {}).items():
+        load_module(name, path)
     try:
         confine(policy)
     except OSError as error:
@@ -88,6 +109,21 @@ def main() -> None:
         os.execve(command[0], command, os.environ)
     except OSError as error:
         _exit(f"{command[0]}: {error.strerror}")
+
+
+def load_module(name: str, path: str) -> None:
+    """Import a module of the product alone, with empty packages around it."""
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    while "." in name:
+        name, _dot, own_name = name.rpartition(".")
+        package = sys.modules.setdefault(name, ModuleType(name))
+        setattr(package, own_name, module)
+        module = package
 
 
 def confine(policy: dict[str, Any]) -> None:
@@ -185,7 +221,7 @@ def forbid_sockets() -> None:
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, REFUSE),
     ]
-    packed = b"".join(struct.pack("=HBBI", *each) for each in filters)
+    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in filters)
     code = ctypes.create_string_buffer(packed)
     program = struct.pack("@HP", len(filters), ctypes.addressof(code))
     _prctl(SET_SECCOMP, SECCOMP_FILTER, ctypes.create_string_buffer(program))
@@ -199,7 +235,7 @@ def leave_network() -> None:
             libc.unshare(CLONE_NEWUSER | CLONE_NEWNET)
 
 
-def restrict(read: list[str], write: list[str]) -> None:
+def restrict(readable: list[str], writable: list[str]) -> None:
     """Restrict the file system to these paths."""
     version = landlock_abi()
     handled = FIRST_RIGHTS
@@ -209,9 +245,9 @@ def restrict(read: list[str], write: list[str]) -> None:
     ruleset = Ruleset(handled_access_fs=handled, scoped=scoped)
     size = ctypes.c_size_t(ctypes.sizeof(ruleset))
     ruleset_fd = _syscall(CREATE_RULESET, ctypes.byref(ruleset), size, 0)
-    for path in read:
+    for path in readable:
         _allow_path(ruleset_fd, path, READ_RIGHTS & handled)
-    for path in write:
+    for path in writable:
         _allow_path(ruleset_fd, path, handled & ~(MAKE_CHAR | MAKE_BLOCK))
     _syscall(RESTRICT_SELF, ruleset_fd, 0)
     os.close(ruleset_fd)
@@ -243,8 +279,8 @@ def _syscall(number: int, *arguments: object) -> int:
 
 def _prctl(option: int, argument: int, pointer: Any = None) -> None:
     call = ctypes.CDLL(None, use_errno=True).prctl
-    rest = (pointer, ctypes.c_ulong(0), ctypes.c_ulong(0))
-    if call(option, ctypes.c_ulong(argument), *rest) != 0:
+    unused = ctypes.c_ulong(0)
+    if call(option, ctypes.c_ulong(argument), pointer, unused, unused) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 

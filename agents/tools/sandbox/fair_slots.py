@@ -39,7 +39,10 @@ class FairSlots:
         """
         ticket = _Ticket(owner)
         with self._lock:
-            if sum(each.owner == owner for each in self._waiting) >= MAX_WAITING_PER_OWNER:
+            if (
+                sum(waiting.owner == owner for waiting in self._waiting)
+                >= MAX_WAITING_PER_OWNER
+            ):
                 raise NoFreeSlot
             self._waiting.append(ticket)
             self._call_next()
@@ -50,7 +53,13 @@ class FairSlots:
         finally:
             with self._lock:
                 if ticket.called.is_set():
-                    self._release(owner)
+                    self._running[owner] -= 1
+                    if not self._running[owner]:
+                        del self._running[owner]
+                    active = {*self._running, *(waiting.owner for waiting in self._waiting)}
+                    self._turns = {
+                        key: turn for key, turn in self._turns.items() if key in active
+                    }
                 else:
                     self._waiting.remove(ticket)
                 self._call_next()
@@ -63,19 +72,13 @@ class FairSlots:
             self._turns[ticket.owner] = max(self._turns.values(), default=0) + 1
             ticket.called.set()
 
-    def _release(self, owner: Hashable) -> None:
-        self._running[owner] -= 1
-        if not self._running[owner]:
-            del self._running[owner]
-        active = {*self._running, *(each.owner for each in self._waiting)}
-        self._turns = {who: n for who, n in self._turns.items() if who in active}
-
     def _next(self) -> _Ticket | None:
         """Return the ticket whose turn it is, if a slot is free."""
         if self._running.total() >= self.total:
             return None
-        allowed = (each for each in self._waiting if self._running[each.owner] < self.per_owner)
-        return min(allowed, key=self._rank, default=None)
-
-    def _rank(self, ticket: _Ticket) -> tuple[int, int]:
-        return self._running[ticket.owner], self._turns.get(ticket.owner, 0)
+        running = self._running
+        return min(
+            (ticket for ticket in self._waiting if running[ticket.owner] < self.per_owner),
+            key=lambda ticket: (running[ticket.owner], self._turns.get(ticket.owner, 0)),
+            default=None,
+        )

@@ -18,7 +18,8 @@ from . import worker as workers
 from .worker import Grant, Worker
 
 POLL_SECONDS = 0.1
-COMPLAINT_START_BYTES, COMPLAINT_END_BYTES = 200_000, 4_000
+COMPLAINT_START_BYTES = 200_000
+COMPLAINT_END_BYTES = 4_000
 
 Request = Mapping[str, Any]
 _START_LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
@@ -96,7 +97,7 @@ def run(
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
     finally:
-        _kill_group(child.pid)
+        kill_group(child.pid)
         child.wait()
         for pipe in (child.stdin, child.stdout, child.stderr):
             pipe.close()
@@ -125,7 +126,7 @@ async def run_async(worker: Worker, request: Request, grant: Grant) -> Reply:
             await child.wait()
     finally:
         if child.returncode is None:
-            _kill_group(child.pid)
+            kill_group(child.pid)
             await child.communicate()
     received.check_size()
     assert child.returncode is not None
@@ -196,9 +197,10 @@ async def _read(
         try:
             add(piece)
         except WorkerFailed:
-            _kill_group(child.pid)
+            kill_group(child.pid)
 
 
-def _kill_group(pid: int) -> None:
+def kill_group(pid: int) -> None:
+    """Kill a child with everything that it started in its session."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from types import ModuleType
+from typing import Any
 
 from . import child
 
@@ -43,6 +44,8 @@ class Worker:
     output_bytes: int = 2_000_000
     nice: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
+    # Modules of the product that it imports; they import only the standard library.
+    modules: Sequence[ModuleType] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,42 +60,29 @@ class Grant:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """How a kind of child is confined on this machine."""
-
-    landlock: int  # the kernel's version, 0 if it has none
-    network: Literal["allowed", "seccomp", "namespace"]  # the last one where it is permitted
-    limits: frozenset[str]
-    environment: frozenset[str]
-
-
 def landlock_abi() -> int:
     return child.landlock_abi()
 
 
 _has_landlock = cache(child.landlock_abi)
-_has_seccomp = cache(child.has_seccomp)
-
-
-def level(worker: Worker) -> Level:
-    """Return how this kind of child is confined on this machine."""
-    refused: Literal["seccomp", "namespace"] = "seccomp" if _has_seccomp() else "namespace"
-    return Level(
-        landlock=_has_landlock(),
-        network="allowed" if worker.has_network else refused,
-        limits=frozenset(_limits(worker, Grant(seconds=1))),
-        environment=frozenset((*BASE_ENVIRONMENT, *worker.environment)),
-    )
 
 
 def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[str]:
     """Return the command of a confined child."""
+    seconds = int(grant.cpu_seconds or grant.seconds) + 1
     policy: dict[str, Any] = {
         "is_worker": not program,
         "has_network": worker.has_network,
-        "limits": _limits(worker, grant),
+        # Each limit, and up to where the child may raise it.
+        "limits": {
+            "AS": [worker.memory_bytes, max(worker.memory_bytes, worker.max_memory_bytes)],
+            "CPU": [seconds, max(seconds, int(grant.max_cpu_seconds))],
+            "FSIZE": [worker.file_bytes, worker.file_bytes],
+            "NOFILE": [worker.open_files, worker.open_files],
+            "CORE": [0, 0],
+        },
         "nice": worker.nice,
+        "modules": {module.__name__: module.__file__ for module in worker.modules},
     }
     if _has_landlock():
         own = program[0] if program else worker.program
@@ -103,22 +93,26 @@ def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[s
     return [*start, *(program or [worker.program])]
 
 
+def confined_argv(
+    argv: Sequence[str],
+    *,
+    readable: Sequence[str] | None = None,
+    writable: Sequence[str] = (),
+    uid: int = 0,
+) -> list[str]:
+    """Return the argv of a program that stays, confined to these paths or as another user.
+
+    Its limits are those of its supervisor, and it has the network.
+    """
+    policy: dict[str, Any] = {"uid": uid}
+    if readable is not None:
+        policy |= {"read": [*readable], "write": [*writable]}
+    return [sys.executable, "-I", "-S", child.__file__, json.dumps(policy), *argv]
+
+
 def environment(worker: Worker, grant: Grant) -> dict[str, str]:
     """Return all variables that a child gets: none of the server's own."""
     return {**BASE_ENVIRONMENT, **worker.environment, **grant.environment}
-
-
-def _limits(worker: Worker, grant: Grant) -> dict[str, list[int]]:
-    """Return each limit, and up to where the child may raise it."""
-    memory = [worker.memory_bytes, max(worker.memory_bytes, worker.max_memory_bytes)]
-    seconds = int(grant.cpu_seconds or grant.seconds) + 1
-    cpu = [seconds, max(seconds, int(grant.max_cpu_seconds))]
-    fixed = {
-        "FSIZE": worker.file_bytes,
-        "NOFILE": worker.open_files,
-        "CORE": 0,
-    }
-    return {"AS": memory, "CPU": cpu, **{name: [most, most] for name, most in fixed.items()}}
 
 
 def hide(paths: Iterable[str]) -> None:
@@ -130,7 +124,7 @@ def hide(paths: Iterable[str]) -> None:
 def exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
     """Yield the path, or the parts of it that contain nothing hidden."""
     real = Path(os.path.realpath(path))
-    hidden_paths = [Path(os.path.realpath(each)) for each in hidden]
+    hidden_paths = [Path(os.path.realpath(hidden_path)) for hidden_path in hidden]
     if any(real.is_relative_to(hidden_path) for hidden_path in hidden_paths):
         return
     if not any(hidden_path.is_relative_to(real) for hidden_path in hidden_paths):
@@ -146,8 +140,8 @@ def exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
 
 @cache
 def _code_paths(*own: str) -> tuple[str, ...]:
-    shown = (path for each in CODE_PATHS for path in exclude_hidden(Path(each), _hidden))
-    return _both_names((*map(str, shown), *own))
+    visible = (path for code in CODE_PATHS for path in exclude_hidden(Path(code), _hidden))
+    return _both_names((*map(str, visible), *own))
 
 
 def _both_names(paths: Iterable[str]) -> tuple[str, ...]:

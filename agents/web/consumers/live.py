@@ -23,11 +23,12 @@ from agents.access.requests import Receive, Scope, Send
 from agents.db import database
 from agents.engine.concurrency import MAX_INLINE_CHARS
 from agents.models import Run
-from agents.observability import process_status
 from agents.runs import close_codes, pubsub
+from agents.runs.observability import process_status
 
-from .. import connections, first_frames, frames, preferences
+from .. import preferences
 from ..presentation.live_run import LiveRunView
+from . import connections, first_frames, frames
 from .language import page_language
 
 LIVE_POLL_SECONDS = 5

@@ -6,8 +6,8 @@ from agents.db import database
 from agents.models import Run
 from agents.runs import close_codes
 
-from .. import first_frames
 from ..presentation.live_run import LiveRunView
+from . import first_frames
 from .live import LiveConsumer
 
 

@@ -1,9 +1,9 @@
 """Turns runs into what templates display, live and afterwards alike."""
 
-from .approvals import ApprovalView
 from .comments import CommentThread
-from .links import text_url, trace_url
-from .plan_view import PlanView
+from .decisions.approvals import ApprovalView
+from .formats.links import text_url, trace_url
+from .plans.plan_view import PlanView
 from .run_view import (
     BARE,
     BRIEF,
@@ -14,8 +14,8 @@ from .run_view import (
     step_views,
     visible_steps,
 )
-from .step_order import Outline
-from .step_view import MAX_THOUGHT_CHARS, StepView
+from .steps.step_order import Outline
+from .steps.step_view import MAX_THOUGHT_CHARS, StepView
 
 __all__ = [
     "BARE",

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 
+from agents.db.sentences import translate
 from agents.engine.attachments import AttachmentRef, format_size
-from agents.runs.engine_messages import translate
 
 from .markdown import reveal_invisible
 
@@ -69,7 +69,8 @@ class AttachmentView:
     @property
     def thumbnail_size(self) -> tuple[int, int] | None:
         """Width and height of the thumbnail, known before the image is loaded."""
-        width, height = self.ref.get("width") or 0, self.ref.get("height") or 0
+        width = self.ref.get("width") or 0
+        height = self.ref.get("height") or 0
         if not width or not height:
             return None
         scale = min(1, self.max_thumbnail_height / height)

@@ -20,17 +20,17 @@ class CommentThread:
     step: int
     viewer: int | None
     comments: Sequence[Any] = ()
-    most: int | None = MAX_COMMENTS_CHARS  # characters; None on the page with all comments
+    max_chars: int | None = MAX_COMMENTS_CHARS  # None on the page with all comments
 
     @property
     def visible_comments(self) -> Sequence[Any]:
         """The newest comments that fit, oldest first."""
-        if self.most is None:
+        if self.max_chars is None:
             return self.comments
-        room = self.most
+        remaining_chars = self.max_chars
         for count, comment in enumerate(reversed(self.comments)):
-            room -= len(comment.text) + OVERHEAD_CHARS
-            if room < 0:
+            remaining_chars -= len(comment.text) + OVERHEAD_CHARS
+            if remaining_chars < 0:
                 return self.comments[len(self.comments) - count :]
         return self.comments
 
@@ -47,7 +47,9 @@ class CommentThread:
         cls, run: Run, step: int, viewer: int | None, most: int | None = MAX_COMMENTS_CHARS
     ) -> "CommentThread":
         comments = run.comments.filter(step=step).select_related("author__profile")
-        return cls(run=run.pk, step=step, viewer=viewer, comments=list(comments), most=most)
+        return cls(
+            run=run.pk, step=step, viewer=viewer, comments=list(comments), max_chars=most
+        )
 
 
 def threads_by_step(run: Run, viewer: int | None) -> dict[int, CommentThread]:

@@ -17,7 +17,6 @@ from agents.db.compiled_queries import compiled_query
 from agents.engine.events import DELTA_TYPES, EventType, StatusKind
 from agents.models import Approval, Run, RunEvent
 from agents.runs import event_store, projection
-from agents.web.presentation import template_cache
 
 from . import (
     MAX_THOUGHT_CHARS,
@@ -26,9 +25,8 @@ from . import (
     PlanView,
     RunView,
     StepView,
+    run_fragments,
     step_views,
-    text_url,
-    trace_url,
     visible_steps,
 )
 from .markdown import BoundedMarkdown, StreamingMarkdown
@@ -38,11 +36,6 @@ REDRAW_TYPES = {EventType.RUN_FINISHED, EventType.RUN_PAUSED}
 # Whatever changes a step's row; a thought ends what streamed into it.
 ROW_TYPES = {*projection.HANDLERS, EventType.THOUGHT} - {EventType.RUN_STARTED} - REDRAW_TYPES
 PLAN_KINDS = {"plan", "task"}
-# Feedback on a finished run; only its author sees a rating.
-FEEDBACK_TEMPLATES = {
-    "chat": ("run/_rating.html", "run/_corrected.html", "run/_correction.html"),
-    "trace": ("run/_corrected.html", "run/_correction.html"),
-}
 
 
 @dataclass
@@ -74,12 +67,14 @@ class LiveRunView:
 
     def snapshot(self) -> SafeString:
         """Render the whole run; later frames add to it."""
-        return template_cache.run_section(self.view())
+        return run_fragments.run_section(self.view())
 
     def view(self) -> RunView:
         # The number first: events saved while the row is read will be announced. If the run has
         # ended by then, everything was saved before.
-        self.seq, self.has_asked, self.is_judged = self.last_saved_seq(), True, True
+        self.seq = self.last_saved_seq()
+        self.has_asked = True
+        self.is_judged = True
         self.speaker = ""
         run = self._row()
         if not run.is_live:
@@ -88,7 +83,9 @@ class LiveRunView:
 
     def begin(self, run: Run) -> RunView:
         """Start with a run that was just created and has no events."""
-        self.seq, self.has_asked, self.new_run = 0, False, run
+        self.seq = 0
+        self.has_asked = False
+        self.new_run = run
         return self._reset_view(run)
 
     def feedback_frames(self) -> str:
@@ -97,8 +94,10 @@ class LiveRunView:
         if run is None or run.is_live:
             return ""
         view = RunView(self._mask(run), self.place, viewer=self.viewer, masker=self.masker)
-        parts = FEEDBACK_TEMPLATES[self.place] if view.is_own else FEEDBACK_TEMPLATES["trace"]
-        return "".join(_render(name, {"view": view}) for name in parts)
+        frames = [run_fragments.corrected_note(view), run_fragments.correction_section(view)]
+        if self.place == "chat" and view.is_own:
+            frames.insert(0, run_fragments.rating(view))
+        return "".join(frames)
 
     def memory_frames(self) -> str:
         """Return what the run saved to memory, for its user."""
@@ -111,11 +110,11 @@ class LiveRunView:
         run = next(iter(_runs_by_pk(self.run_pk)), None)
         if run is None or not self.is_discussed:
             return ""
-        thread = {"thread": CommentThread.of(run, step, self.viewer)}
-        parts = (
-            ("comment_list", "count") if step else ("comment_list",)
-        )  # an answer has no row with a count
-        return "".join(_render(f"run/_comments.html#{part}", thread) for part in parts)
+        context = {"thread": CommentThread.of(run, step, self.viewer)}
+        frames = _render("run/_comments.html#comment_list", context)
+        if step:  # an answer has no row with a count
+            frames += _render("run/_comments.html#count", context)
+        return frames
 
     def _reset_view(self, run: Run) -> RunView:
         view = self._view(run)
@@ -152,12 +151,13 @@ class LiveRunView:
             event["type"] in DELTA_TYPES for event in events
         )
 
-    def can_render_within(self, most: int, events: Sequence[dict[str, Any]]) -> bool:
+    def can_render_within(self, max_cost: int, events: Sequence[dict[str, Any]]) -> bool:
         """Whether rendering this text costs at most so much, as in `markdown.limits.weight`."""
         # The length is nearly always enough to tell, and weighing each piece takes longer.
-        if self.markdown.max_render_cost(sum(map(_length, events))) <= most:
+        chars = sum(len(event["data"]["content"]) for event in events)
+        if self.markdown.max_render_cost(chars) <= max_cost:
             return True
-        return self.markdown.render_cost(_collect_deltas(events)[0]) <= most
+        return self.markdown.render_cost(_collect_deltas(events)[0]) <= max_cost
 
     def delta_frames(self, events: Sequence[dict[str, Any]]) -> str:
         """Return frames for text events, without reading a row."""
@@ -168,18 +168,37 @@ class LiveRunView:
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Return frames for any events."""
-        run, types = self._row_after(events), {event["type"] for event in events}
-        self.seq, self.speaker = events[-1]["seq"], _last_agent(events)
+        run = self._row_after(events)
+        types = {event["type"] for event in events}
+        self.seq = events[-1]["seq"]
+        # Of the last event that isn't a delta.
+        self.speaker = next(
+            (event["agent"] for event in reversed(events) if event["type"] not in DELTA_TYPES),
+            "",
+        )
         self.has_asked |= EventType.APPROVAL_REQUESTED in types
         answer, thoughts = self._masked_deltas(events)
-        if types & REDRAW_TYPES or (any(map(_resumes, events)) and not run.is_waiting):
-            return self._redraw(run, answer)
+        # A decision can resume a paused run; the answer to a running call's question can't.
+        is_decided = any(
+            event["type"] == EventType.APPROVAL_RESOLVED
+            and event["data"].get("why") != Approval.Why.ELICITATION
+            for event in events
+        )
+        if types & REDRAW_TYPES or (is_decided and not run.is_waiting):
+            self.is_judged = False
+            self.markdown.feed(answer)
+            return run_fragments.run_section(self._reset_view(run))
         view = self._view(run)
-        self.is_owed |= any(map(_affects_plan, events))
-        left_out = len(self.folded)
+        self.is_owed |= any(
+            event["type"] == EventType.PLAN or event["data"].get("kind") in PLAN_KINDS
+            for event in events
+        )
+        folded_count = len(self.folded)
         rows = self._row_frames(view, events, thoughts)
-        frames = [template_cache.run_header(view), self._plan_frame(view), *rows]
-        frames += [self._folded_frame()] if len(self.folded) > left_out else []
+        frames = [run_fragments.run_header(view), self._plan_frame(view), *rows]
+        if len(self.folded) > folded_count:
+            hidden_count = len(self.folded - self.outline.visible_numbers)
+            frames.append(run_fragments.folded_note(self.run_pk, hidden_count))
         frames.append(self._answer_frame(answer))
         if any(map(_is_thought, events)):
             frames.append(self._restart_answer(events))
@@ -197,12 +216,11 @@ class LiveRunView:
         if not self.is_owed or began < self.rests_until:
             return ""
         plan = PlanView.of(view.run, self.place, view.visible_row)
-        html = _render("run/_plan.html", {"view": view, "plan": plan})
-        if plan is not None and not template_cache.fits(html):
-            newest_only = replace(
-                plan, versions=plan.versions[-1:]
-            )  # earlier ones: see the trace
-            html = _render("run/_plan.html", {"view": view, "plan": newest_only})
+        html = run_fragments.plan_section(view, plan)
+        if plan is not None and not run_fragments.fits(html):
+            # The trace has the earlier versions.
+            newest_only = replace(plan, versions=plan.versions[-1:])
+            html = run_fragments.plan_section(view, newest_only)
         ended = time.monotonic()
         self.is_owed = False
         self.rests_until = ended + self.rest * (ended - began)
@@ -216,62 +234,45 @@ class LiveRunView:
         masked = {step: self.masker.add(step, text) for step, text in thoughts.items()}
         return self.masker.add(ANSWER_STEP, answer), masked
 
-    def _redraw(self, run: Run, answer: str) -> SafeString:
-        """Render the whole run again, because its status changed."""
-        self.is_judged = False
-        self.markdown.feed(answer)
-        return template_cache.run_section(self._reset_view(run))
-
     def _row_frames(
         self, run_view: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
     ) -> list[str]:
-        changed = [e for e in events if e["type"] in ROW_TYPES]
-        changed_steps = {e["data"]["step"] for e in changed}
-        redrawn_steps = {e["data"]["step"] for e in changed if not _is_progress(e)}
+        changed = [event for event in events if event["type"] in ROW_TYPES]
+        changed_steps = {event["data"]["step"] for event in changed}
+        redrawn_steps = {
+            event["data"]["step"]
+            for event in changed
+            if event["data"].get("kind") != StatusKind.TOOL_PROGRESS
+        }
+        step_rows: list[StepView] = []
+        if changed_steps:
+            step_rows = self._visible_steps(step_views(run_view, only=changed_steps))
         frames: list[str] = []
-        for step_view in (
-            self._visible_steps(step_views(run_view, only=changed_steps))
-            if changed_steps
-            else ()
-        ):
-            if step_view.number not in redrawn_steps and step_view.number in self.outline:
+        for step in step_rows:
+            number = step.number
+            if number not in redrawn_steps and number in self.outline:
                 # Often, so only the bar: a row has much else, and perhaps a form being filled.
-                frames.append(
-                    _render("run/_progress.html", {"step": step_view, "is_oob": True})
-                )
+                frames.append(run_fragments.call_progress(step, is_oob=True))
                 continue
-            if step_view.first_seq >= events[0]["seq"]:
-                step_view = replace(
-                    step_view, streamed_thought=thoughts.get(step_view.number, "")
-                )
-            row = template_cache.step_row(step_view)
-            frames.append(
-                row if step_view.number in self.outline else self._insert_row(step_view, row)
-            )
-            self._track_row(step_view)
-        texts = {n: text for n, text in thoughts.items() if n not in changed_steps}
-        return frames + [self._thought_frame(step, text) for step, text in texts.items()]
+            if step.first_seq >= events[0]["seq"]:
+                step = replace(step, streamed_thought=thoughts.get(number, ""))
+            row = run_fragments.step_row(step)
+            frames.append(row if number in self.outline else self._insert_row(step, row))
+            # What a row contains now: its step may end before its last text is announced.
+            if step.is_streaming:
+                self.streaming_steps.add(number)
+                self.thought_chars[number] = len(step.live_text)
+            else:
+                self.streaming_steps.discard(number)
+        for number, text in thoughts.items():
+            if number not in changed_steps:
+                frames.append(self._thought_frame(number, text))
+        return frames
 
     def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
-        is_chat = self.place == "chat"
-        return (
-            visible_steps(steps, self.folded, self.outline.visible_numbers)
-            if is_chat
-            else steps
-        )
-
-    def _folded_frame(self) -> SafeString:
-        count = len(self.folded - self.outline.visible_numbers)
-        context = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
-        return _render("run/_folded.html", context)
-
-    def _track_row(self, step: StepView) -> None:
-        """Note what a row contains now: its step may end before its last text is announced."""
-        if step.is_streaming:
-            self.streaming_steps.add(step.number)
-            self.thought_chars[step.number] = len(step.live_text)
-        else:
-            self.streaming_steps.discard(step.number)
+        if self.place != "chat":
+            return steps
+        return visible_steps(steps, self.folded, self.outline.visible_numbers)
 
     def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
         """Return the current row; at a run's start it is known without reading."""
@@ -321,9 +322,9 @@ class LiveRunView:
     def _thought_frame(self, step: int, text: str) -> SafeString:
         if step not in self.streaming_steps:
             return SafeString()
-        sent = self.thought_chars.get(step, 0)
-        text = text[: max(0, MAX_THOUGHT_CHARS - sent)]
-        self.thought_chars[step] = sent + len(text)
+        sent_chars = self.thought_chars.get(step, 0)
+        text = text[: max(0, MAX_THOUGHT_CHARS - sent_chars)]
+        self.thought_chars[step] = sent_chars + len(text)
         if not text:
             return SafeString()
         target = f"beforeend:#step-{self._step_key(step)}-live"
@@ -347,33 +348,27 @@ class LiveRunView:
         return f'<div hx-swap-oob="{target}">{ended}</div>{tail}' if ended else tail
 
     def _tail(self) -> str:
-        if (more := self.markdown.take_more()) is not None:
-            return f'<span hx-swap-oob="beforeend:#answer-{self.run_pk}-rest">{more}</span>'
+        if (added := self.markdown.take_more()) is not None:
+            return f'<span hx-swap-oob="beforeend:#answer-{self.run_pk}-rest">{added}</span>'
         content = f'class="tail" hx-swap-oob="true">{self.markdown.tail_html}'
         return f'<div id="answer-{self.run_pk}-tail" {content}</div>'
 
     def _more_frame(self) -> str:
         """Return a frame with the length of the hidden rest."""
-        markdown = self.markdown
-        context = {"pk": str(self.run_pk), "is_live": True}
-        context |= {
-            "size": markdown.shown_chars + markdown.left_out,
-            "shown": markdown.shown_chars,
-        }
-        return _render(
-            "run/_answer_more.html", context | {"href": text_url(self.run_pk, "answer")}
-        )
+        shown_chars = self.markdown.shown_chars
+        size = shown_chars + self.markdown.left_out
+        return run_fragments.answer_more(self.run_pk, shown_chars, size, is_live=True)
 
     def _restart_answer(self, events: Sequence[dict[str, Any]]) -> str:
         """Start the answer over, because the text was a thought."""
-        last = max(at for at, event in enumerate(events) if _is_thought(event))
+        last = max(index for index, event in enumerate(events) if _is_thought(event))
         text = _collect_deltas(events[last + 1 :])[0]
         text = self.masker.begin(ANSWER_STEP, text) if self.masker else text
         was_cut = bool(self.markdown.left_out)
         self.markdown = BoundedMarkdown(text, f"answer-{self.run_pk}")
         content = f'class="frozen" hx-swap-oob="true">{self.markdown.frozen_html}'
-        more = self._more_frame() if was_cut or self.markdown.left_out else ""
-        return f'<div id="answer-{self.run_pk}-frozen" {content}</div>{self._tail()}{more}'
+        note = self._more_frame() if was_cut or self.markdown.left_out else ""
+        return f'<div id="answer-{self.run_pk}-frozen" {content}</div>{self._tail()}{note}'
 
 
 @compiled_query
@@ -386,32 +381,8 @@ def _event_times(run: int, seq: int) -> QuerySet[RunEvent, datetime]:
     return RunEvent.objects.filter(run=run, seq=seq).values_list("time", flat=True)
 
 
-def _resumes(event: dict[str, Any]) -> bool:
-    """Whether the event can resume a paused run; a running call's question can't."""
-    is_decision = event["type"] == EventType.APPROVAL_RESOLVED
-    return is_decision and event["data"].get("why") != Approval.Why.ELICITATION
-
-
-def _is_progress(event: dict[str, Any]) -> bool:
-    return event["data"].get("kind") == StatusKind.TOOL_PROGRESS
-
-
 def _is_thought(event: dict[str, Any]) -> bool:
     return event["type"] == EventType.THOUGHT and "parent" not in event["data"]
-
-
-def _last_agent(events: Sequence[dict[str, Any]]) -> str:
-    """Return the agent of the last event that isn't a delta."""
-    return next((e["agent"] for e in reversed(events) if e["type"] not in DELTA_TYPES), "")
-
-
-def _affects_plan(event: dict[str, Any]) -> bool:
-    """Whether the event may change the plan's progress."""
-    return event["type"] == EventType.PLAN or event["data"].get("kind") in PLAN_KINDS
-
-
-def _length(event: dict[str, Any]) -> int:
-    return len(event["data"]["content"])
 
 
 def _collect_deltas(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:

@@ -7,7 +7,7 @@ from agents.engine.events import StatusKind
 from agents.memory import RememberTool
 from agents.models import AgentStep, Memory, Run
 
-from .step_view import StepView
+from .steps.step_view import StepView
 
 
 @dataclass(frozen=True, slots=True)

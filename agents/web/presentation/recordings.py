@@ -15,11 +15,12 @@ from agents.models import Document, DocumentPart, Run
 
 from .evidence import Observation
 from .evidence.text_blocks import Block, split_blocks
-from .icons import cached_url
+from .formats.icons import cached_url
 
 TIME = re.compile(r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d)(?![\d:])")
 MARK = re.compile(rf"\[{TIME.pattern}\]")
-OPENING, CLOSING = "[(（【［", "])）】］"
+OPENING = "[(（【［"
+CLOSING = "])）】］"
 MAX_RECORDINGS = 20
 MAX_LINKS = 500
 # A model may name a moment between two lines, also in the last one.
@@ -91,7 +92,7 @@ def _moments(document: int, _indexed_at: datetime | None) -> frozenset[int]:
 
 
 def to_seconds(match: re.Match[str]) -> int:
-    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    hours, minutes, seconds = (int(digits or 0) for digits in match.groups())
     return hours * 3600 + minutes * 60 + seconds
 
 
@@ -110,42 +111,42 @@ def link_times(html: str, recordings: Iterable[Recording]) -> SafeString:
     A time in brackets is one of a recording. Any other may be the time of day, unless the
     transcript has a line at that time.
     """
-    known = tuple(recordings)
+    candidates = tuple(recordings)
 
     def choose(match: re.Match[str]) -> Recording | None:
         seconds = to_seconds(match)
-        exact = [recording for recording in known if seconds in recording.moments]
+        exact = [recording for recording in candidates if seconds in recording.moments]
         if len(exact) == 1:
             return exact[0]
-        near = [recording for recording in exact or known if recording.includes(seconds)]
+        near = [recording for recording in exact or candidates if recording.includes(seconds)]
         return near[0] if len(near) == 1 and _is_in_brackets(match) else None
 
     return _rewrite(html, choose)
 
 
 def _is_in_brackets(match: re.Match[str]) -> bool:
-    before = match.string[max(0, match.start() - 2) : match.start()].rstrip()
-    after = match.string[match.end() : match.end() + 2].lstrip()
-    return before[-1:] in {*OPENING} or after[:1] in {*CLOSING}
+    text_before = match.string[max(0, match.start() - 2) : match.start()].rstrip()
+    text_after = match.string[match.end() : match.end() + 2].lstrip()
+    return text_before[-1:] in {*OPENING} or text_after[:1] in {*CLOSING}
 
 
 def _rewrite(html: str, choose: Callable[[re.Match[str]], Recording | None]) -> SafeString:
     """Return the HTML with links around times in its text."""
-    written: list[str] = []
-    left = MAX_LINKS
+    pieces: list[str] = []
+    remaining_links = MAX_LINKS
 
     def replace(match: re.Match[str]) -> str:
-        nonlocal left
-        recording = choose(match) if left > 0 else None
+        nonlocal remaining_links
+        recording = choose(match) if remaining_links > 0 else None
         if recording is None:
             return match[0]
-        left -= 1
+        remaining_links -= 1
         return recording.link(to_seconds(match), match[0])
 
     for block in split_blocks(html):
         if not isinstance(block, Block):
-            written.append(block)
+            pieces.append(block)
             continue
-        for kind, part in block.parts:
-            written.append(TIME.sub(replace, part) if kind == "text" else part)
-    return mark_safe("".join(written))
+        for kind, segment in block.segments:
+            pieces.append(TIME.sub(replace, segment) if kind == "text" else segment)
+    return mark_safe("".join(pieces))

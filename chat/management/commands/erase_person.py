@@ -27,7 +27,11 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"There is no user named {name!r}.")
-        self._print_plan(erasure_report.plan(user))
+        plan = erasure_report.plan(user)
+        for heading, lines in (("To be deleted", plan.goes), ("To be anonymized", plan.stays)):
+            self.stdout.write(f"{heading}:")
+            for line in lines:
+                self.stdout.write(f"  {line.count:>7}  {line.what}")
         if dry_run:
             return
         if not yes:
@@ -41,12 +45,6 @@ class Command(BaseCommand):
         self.stdout.write(f"The data of {name!r} was erased.")
         for sentence in report.sentences:
             self.stdout.write(sentence)
-
-    def _print_plan(self, plan: erasure_report.ErasurePlan) -> None:
-        for heading, lines in (("To be deleted", plan.goes), ("To be anonymized", plan.stays)):
-            self.stdout.write(f"{heading}:")
-            for line in lines:
-                self.stdout.write(f"  {line.count:>7}  {line.what}")
 
 
 async def _erase(user: User) -> erasure_report.Report:

@@ -30,6 +30,6 @@ class Command(BaseCommand):
             f"entries and {result.signins} sign-in sessions. {result.spared} old runs are "
             "protected."
         )
-        for name, what in AGED_BY_SETTING.items():
+        for name, rows in AGED_BY_SETTING.items():
             if getattr(settings, name) is None:
-                self.stdout.write(f"ASHIATO_{name} isn't set: {what} are never deleted.")
+                self.stdout.write(f"ASHIATO_{name} isn't set: {rows} are never deleted.")

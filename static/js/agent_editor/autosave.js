@@ -9,23 +9,23 @@ const MAX_KEEPALIVE = 60_000; // browsers refuse more in a request that outlives
 const TAB = crypto.randomUUID?.() ?? String(Math.random());
 const SKIPPED = new Set(["csrfmiddlewaretoken", "note", "question"]);
 
-export function start(page, form, first, marks) {
+export function startAutosave(page, form, initial, marks) {
   const isReadOnly = "readOnly" in page.dataset;
   // Nothing of a new agent is saved yet, also not what its template filled in.
-  let saved = first.isNew && !first.draft ? {} : snapshot(form);
-  let { revision, draft, savedAt } = first;
+  let saved = initial.isNew && !initial.draft ? {} : formValues(form);
+  let { revision, draft, savedAt } = initial;
   let queue = Promise.resolve(true);
   let timer;
   let isBusy = false;
   let isFailed = false;
   let isSent = false;
   let isConflict = false;
-  const place = document.querySelector("[data-saved]");
+  const savedNote = document.querySelector("[data-saved]");
 
-  const changes = () => difference(saved, snapshot(form));
+  const changes = () => changedValues(saved, formValues(form));
   const isDirty = () => Object.keys(changes()).length > 0;
 
-  function later(delay) {
+  function saveLater(delay) {
     if (isReadOnly || isConflict) return;
     const publish = document.querySelector("[data-publish]");
     if (publish) publish.disabled = false; // what is typed can be published at once
@@ -45,120 +45,117 @@ export function start(page, form, first, marks) {
     const changed = changes();
     if (!Object.keys(changed).length && !force) return true;
     isBusy = true;
-    const isGood = await send(changed, force);
+    const isDone = await send(changed, force);
     isBusy = false;
-    age();
-    return isGood;
+    updateSavedTime();
+    return isDone;
   }
 
   async function send(changed, force) {
-    place.textContent = place.dataset.saving;
+    savedNote.textContent = savedNote.dataset.saving;
     try {
-      const answer = await fetch(page.dataset.save, ask(changed, force));
-      if (answer.redirected || answer.status === 403) return failed("signedOut");
-      const told = await answer.json();
-      if (answer.status === 409) return conflict(told);
-      if (!answer.ok) return failed("failed", told.problem);
-      succeeded(told, changed);
+      const response = await fetch(page.dataset.save, buildRequest(changed, force));
+      if (response.redirected || response.status === 403) return onFailed("signedOut");
+      const result = await response.json();
+      if (response.status === 409) {
+        isConflict = true;
+        savedNote.textContent = "";
+        setBanner("conflict", true).textContent = result.conflict;
+        return false;
+      }
+      if (!response.ok) return onFailed("failed", result.problem);
+      onSaved(result, changed);
       return true;
     } catch {
-      return failed("failed");
+      return onFailed("failed");
     }
   }
 
-  function ask(changed, force) {
+  function buildRequest(changed, force) {
     const agent = Number(page.dataset.agent) || null;
     const body = JSON.stringify({ agent, draft, base: revision, tab: TAB, changes: changed, force });
     const headers = { "Content-Type": "application/json", "X-CSRFToken": form.elements.csrfmiddlewaretoken.value };
     return { method: "POST", headers, body, keepalive: body.length < MAX_KEEPALIVE };
   }
 
-  function succeeded(told, changed) {
-    const isAlone = told.revision <= revision + 1;
+  function onSaved(result, changed) {
+    const isAlone = result.revision <= revision + 1;
     saved = { ...saved, ...changed };
-    follow(told);
+    adoptState(result);
     isFailed = isConflict = false;
-    banner("failed", false);
-    banner("conflict", false);
-    if (!isAlone) others(told, true);
-    marks.update(told);
+    setBanner("failed", false);
+    setBanner("conflict", false);
+    if (!isAlone) showOthers(result, true);
+    marks.update(result);
     page.dispatchEvent(new CustomEvent("draft:saved"));
   }
 
-  function follow(told) {
-    ({ revision, draft, savedAt } = told);
+  function adoptState(result) {
+    ({ revision, draft, savedAt } = result);
     form.elements._revision.value = revision;
-    if (told.isNew && draft && form.elements._draft.value !== String(draft)) {
+    if (result.isNew && draft && form.elements._draft.value !== String(draft)) {
       form.elements._draft.value = draft;
       history.replaceState(null, "", `?draft=${draft}${location.hash}`);
     }
-    others(told, false);
-    age();
+    showOthers(result, false);
+    updateSavedTime();
   }
 
-  function failed(why, sentence) {
+  function onFailed(reason, message) {
     isFailed = true;
-    place.textContent = "";
-    const text = banner("failed", true);
-    text.textContent = sentence ?? text.dataset[why];
-    if (why === "failed" && !sentence) timer = setTimeout(saveNow, RETRY_MS);
+    savedNote.textContent = "";
+    const text = setBanner("failed", true);
+    text.textContent = message ?? text.dataset[reason];
+    if (reason === "failed" && !message) timer = setTimeout(saveNow, RETRY_MS);
     return false;
   }
 
-  function conflict(told) {
-    isConflict = true;
-    place.textContent = "";
-    banner("conflict", true).textContent = told.conflict;
-    return false;
-  }
-
-  function others(told, hasChanged) {
-    if (!told.other && !hasChanged) return;
-    const text = banner("others", true);
-    text.textContent = told.other ? text.dataset.template.replace("{}", told.other) : text.dataset.own;
+  function showOthers(result, hasChanged) {
+    if (!result.other && !hasChanged) return;
+    const text = setBanner("others", true);
+    text.textContent = result.other ? text.dataset.template.replace("{}", result.other) : text.dataset.own;
     if (hasChanged) text.parentElement.querySelector("[data-reload]").hidden = false;
   }
 
-  function banner(name, isShown) {
-    const found = page.querySelector(`[data-banner="${name}"]`);
-    found.hidden = !isShown;
-    return found.querySelector("[data-text]");
+  function setBanner(name, isShown) {
+    const banner = page.querySelector(`[data-banner="${name}"]`);
+    banner.hidden = !isShown;
+    return banner.querySelector("[data-text]");
   }
 
   // A request that outlives the page: closing the tab loses nothing.
-  function leave() {
+  function saveOnLeave() {
     if (isReadOnly || isConflict || isSent) return;
     const changed = changes();
     if (!Object.keys(changed).length) return;
     clearTimeout(timer);
-    fetch(page.dataset.save, ask(changed, false)).then(async (answer) => answer.ok && succeeded(await answer.json(), changed), () => {});
+    fetch(page.dataset.save, buildRequest(changed, false)).then(async (response) => response.ok && onSaved(await response.json(), changed), () => {});
   }
 
   async function poll() {
     if (document.hidden || isDirty() || isBusy || !(page.dataset.agent || draft)) return;
     try {
       const query = new URLSearchParams({ agent: page.dataset.agent, draft: page.dataset.agent ? "" : draft });
-      const answer = await fetch(`${page.dataset.stateUrl}?${query}`);
-      if (!answer.ok || answer.redirected) return;
-      const told = await answer.json();
-      if (told.revision > revision) others(told, true);
-      else others(told, false);
+      const response = await fetch(`${page.dataset.stateUrl}?${query}`);
+      if (!response.ok || response.redirected) return;
+      const result = await response.json();
+      showOthers(result, result.revision > revision);
     } catch {
       // The next save will say so.
     }
   }
 
-  function age() {
+  function updateSavedTime() {
     if (!savedAt || isFailed || isConflict || isBusy) return;
     const seconds = Math.max(0, Math.round((Date.now() - Date.parse(savedAt)) / 1000));
     const [unit, count] = seconds < 60 ? ["seconds", seconds] : seconds < 3600 ? ["minutes", Math.floor(seconds / 60)] : ["hours", Math.floor(seconds / 3600)];
     const isShown = marks.state.isNew || marks.state.count;
-    const text = seconds < 3 ? place.dataset.now : place.dataset.ago.replace("{}", place.dataset[unit].replace("{}", count));
-    place.textContent = isShown ? text : "";
+    const text = seconds < 3 ? savedNote.dataset.now : savedNote.dataset.ago.replace("{}", savedNote.dataset[unit].replace("{}", count));
+    savedNote.textContent = isShown ? text : "";
   }
 
-  form.addEventListener("input", ({ target }) => later(target.matches("textarea, input:not([type=checkbox], [type=radio])") ? TYPING_MS : CHANGE_MS));
-  form.addEventListener("change", () => later(CHANGE_MS));
+  form.addEventListener("input", ({ target }) => saveLater(target.matches("textarea, input:not([type=checkbox], [type=radio])") ? TYPING_MS : CHANGE_MS));
+  form.addEventListener("change", () => saveLater(CHANGE_MS));
   page.querySelector("[data-retry]").addEventListener("click", () => saveNow());
   page.querySelector("[data-keep-mine]").addEventListener("click", () => saveNow({ force: true }));
   page.querySelector("[data-use-theirs]").addEventListener("click", async () => {
@@ -168,15 +165,15 @@ export function start(page, form, first, marks) {
     isSent = true;
     location.reload();
   });
-  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : poll()));
-  addEventListener("pagehide", leave);
+  document.addEventListener("visibilitychange", () => (document.hidden ? saveOnLeave() : poll()));
+  addEventListener("pagehide", saveOnLeave);
   addEventListener("beforeunload", (event) => {
     if (!isSent && (isFailed || isConflict) && isDirty()) event.preventDefault();
   });
-  setInterval(age, 5000);
+  setInterval(updateSavedTime, 5000);
   setInterval(poll, POLL_MS);
-  others(first, false);
-  age();
+  showOthers(initial, false);
+  updateSavedTime();
 
   function post(url) {
     const body = new FormData();
@@ -194,14 +191,14 @@ export function start(page, form, first, marks) {
   };
 }
 
-function snapshot(form) {
-  const found = {};
-  for (const { name, type } of form.elements) if (name && !name.startsWith("_") && !SKIPPED.has(name) && type !== "submit") found[name] ??= [];
-  for (const [name, value] of new FormData(form)) found[name]?.push(value);
-  return found;
+function formValues(form) {
+  const values = {};
+  for (const { name, type } of form.elements) if (name && !name.startsWith("_") && !SKIPPED.has(name) && type !== "submit") values[name] ??= [];
+  for (const [name, value] of new FormData(form)) values[name]?.push(value);
+  return values;
 }
 
-function difference(before, after) {
+function changedValues(before, after) {
   const changed = Object.entries(after).filter(([name, texts]) => JSON.stringify(texts) !== JSON.stringify(before[name]));
   return Object.fromEntries(changed);
 }

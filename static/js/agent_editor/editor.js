@@ -1,16 +1,16 @@
 // The agent editor: wires the form, its draft, the tabs, the tools and the test chat.
 
-import { register } from "../shortcuts.js";
-import { start as autosave } from "./autosave.js";
-import { start as checks } from "./checks.js";
-import { start as models } from "./models.js";
-import { start as prompt } from "./prompt.js";
-import { start as publishing } from "./publishing.js";
-import { start as schema } from "./schema.js";
-import { start as marks } from "./marks.js";
-import { start as tabs } from "./tabs.js";
-import { start as testChat } from "./test_chat.js";
-import { start as tools } from "./tools.js";
+import { registerShortcut } from "../shortcuts.js";
+import { startAutosave } from "./autosave.js";
+import { startChecks } from "./checks.js";
+import { startMarks } from "./marks.js";
+import { startModels } from "./models.js";
+import { startPrompt } from "./prompt.js";
+import { startPublishing } from "./publishing.js";
+import { startSchema } from "./schema.js";
+import { startTabs } from "./tabs.js";
+import { startTestChat } from "./test_chat.js";
+import { startTools } from "./tools.js";
 
 const page = document.querySelector("[data-editor]");
 const form = document.getElementById("agent_form");
@@ -21,16 +21,16 @@ form.addEventListener("formdata", ({ formData }) => {
   for (const [name, value] of [...formData]) if (name.startsWith("tool-") && value === "") formData.delete(name);
 });
 
-const shown = tabs(page);
-const marked = marks(page, form, state, shown);
-const draft = autosave(page, form, state, marked);
-tools(page, form);
-models(page, form);
-checks(page, form);
-prompt(page, form, draft);
-schema(page, form);
-testChat(page, form, marked);
-const { open } = publishing(page, form, draft, shown);
+const tabs = startTabs(page);
+const marks = startMarks(page, form, state, tabs);
+const draft = startAutosave(page, form, state, marks);
+startTools(page, form);
+startModels(page, form);
+startChecks(page, form);
+startPrompt(page, form, draft);
+startSchema(page, form);
+startTestChat(page, form, marks);
+const { openDialog } = startPublishing(page, form, draft, tabs);
 
-register("mod+s", () => void draft.saveNow());
-register("mod+shift+enter", () => void open());
+registerShortcut("mod+s", () => void draft.saveNow());
+registerShortcut("mod+shift+enter", () => void openDialog());

@@ -2,46 +2,46 @@
 
 import { isComposing } from "../keys.js";
 
-export function start(page, form) {
+export function startModels(page, form) {
   const options = JSON.parse(document.getElementById("model-options").textContent);
   const input = form.elements.model;
-  const about = page.querySelector("[data-model-about]");
+  const description = page.querySelector("[data-model-about]");
   const box = input.closest("[data-combobox]");
   const badge = page.querySelector("[data-test-model]");
 
-  function describe() {
-    const found = options.find((option) => option.name === input.value);
-    const parts = found ? [found.about, ...(found.abilities ?? [])] : [];
-    about.textContent = found?.problem ?? (found ? parts.filter(Boolean).join(" · ") : input.value ? box.dataset.none : "");
-    about.toggleAttribute("data-problem", Boolean(found?.problem));
+  function showModel() {
+    const option = options.find(({ name }) => name === input.value);
+    const parts = option ? [option.about, ...(option.abilities ?? [])] : [];
+    description.textContent = option?.problem ?? (option ? parts.filter(Boolean).join(" · ") : input.value ? box.dataset.none : "");
+    description.toggleAttribute("data-problem", Boolean(option?.problem));
     badge.textContent = input.value || box.dataset.default;
   }
 
   // A link from a model's page: use it here.
-  const asked = new URLSearchParams(location.search).get("model");
-  if (asked && !input.disabled && input.value !== asked) {
-    input.value = asked;
+  const linkedModel = new URLSearchParams(location.search).get("model");
+  if (linkedModel && !input.disabled && input.value !== linkedModel) {
+    input.value = linkedModel;
     setTimeout(() => input.dispatchEvent(new Event("change", { bubbles: true })));
   }
-  combobox(input, box.querySelector("[role=listbox]"), options, describe);
-  input.addEventListener("input", describe);
-  describe();
-  fallbacks(page, form, options);
+  startCombobox(input, box.querySelector("[role=listbox]"), options, showModel);
+  input.addEventListener("input", showModel);
+  showModel();
+  startFallbacks(page, form, options);
 }
 
-function combobox(input, list, options, picked) {
-  let active = -1;
+function startCombobox(input, list, options, onPick) {
+  let activeIndex = -1;
   input.removeAttribute("list");
-  const about = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id };
-  for (const [name, value] of Object.entries(about)) input.setAttribute(name, value);
+  const attributes = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id };
+  for (const [name, value] of Object.entries(attributes)) input.setAttribute(name, value);
 
   function open(isAll) {
-    const words = isAll ? "" : input.value.trim().toLowerCase();
-    const found = options.filter((option) => `${option.name} ${option.about} ${option.model ?? ""}`.toLowerCase().includes(words));
-    list.replaceChildren(...found.map((option, at) => item(option, `${list.id}-${at}`)));
-    list.hidden = !found.length;
+    const query = isAll ? "" : input.value.trim().toLowerCase();
+    const matches = options.filter((option) => `${option.name} ${option.about} ${option.model ?? ""}`.toLowerCase().includes(query));
+    list.replaceChildren(...matches.map((option, index) => optionElement(option, `${list.id}-${index}`)));
+    list.hidden = !matches.length;
     input.setAttribute("aria-expanded", String(!list.hidden));
-    choose(-1);
+    setActive(-1);
   }
 
   function close() {
@@ -50,20 +50,20 @@ function combobox(input, list, options, picked) {
     input.removeAttribute("aria-activedescendant");
   }
 
-  function choose(at) {
-    active = at;
-    [...list.children].forEach((child, number) => child.setAttribute("aria-selected", number === at));
-    const chosen = list.children[at];
+  function setActive(index) {
+    activeIndex = index;
+    [...list.children].forEach((child, number) => child.setAttribute("aria-selected", number === index));
+    const chosen = list.children[index];
     if (!chosen) return input.removeAttribute("aria-activedescendant");
     input.setAttribute("aria-activedescendant", chosen.id);
     chosen.scrollIntoView({ block: "nearest" });
   }
 
-  function take(name) {
+  function pickName(name) {
     input.value = name;
     close();
     input.dispatchEvent(new Event("change", { bubbles: true }));
-    picked(name);
+    onPick(name);
   }
 
   input.addEventListener("focus", () => open(true));
@@ -72,8 +72,8 @@ function combobox(input, list, options, picked) {
   input.addEventListener("blur", () => setTimeout(close, 150));
   list.addEventListener("mousedown", (event) => event.preventDefault());
   list.addEventListener("click", ({ target }) => {
-    const found = target.closest("[role=option]");
-    if (found) take(found.dataset.value);
+    const option = target.closest("[role=option]");
+    if (option) pickName(option.dataset.value);
   });
   input.addEventListener("keydown", (event) => {
     if (isComposing(event)) return;
@@ -81,10 +81,11 @@ function combobox(input, list, options, picked) {
     if (step) {
       if (list.hidden) open(true);
       const count = list.children.length;
-      if (count) choose((active + step + count) % count);
+      // With no option active, up goes to the last one.
+      if (count) setActive((Math.max(activeIndex, step < 0 ? 0 : -1) + step + count) % count);
     } else if (event.key === "Enter") {
-      if (active >= 0 && !list.hidden) take(list.children[active].dataset.value);
-      else if (!list.hidden) take(input.value);
+      if (activeIndex >= 0 && !list.hidden) pickName(list.children[activeIndex].dataset.value);
+      else if (!list.hidden) pickName(input.value);
     } else if (event.key === "Escape" && !list.hidden) close();
     else return;
     event.preventDefault();
@@ -92,31 +93,31 @@ function combobox(input, list, options, picked) {
   });
 }
 
-function item(option, id) {
-  const found = Object.assign(document.createElement("li"), { id });
-  found.setAttribute("role", "option");
-  found.dataset.value = option.name;
+function optionElement(option, id) {
+  const element = Object.assign(document.createElement("li"), { id });
+  element.setAttribute("role", "option");
+  element.dataset.value = option.name;
   const line = (text, kind) => Object.assign(document.createElement("span"), { textContent: text, className: kind });
-  found.append(line(option.name, "name"));
-  if (option.problem) found.append(line(option.problem, "problem"));
-  else found.append(line([option.about, ...(option.abilities ?? [])].filter(Boolean).join(" · "), "about"));
-  return found;
+  element.append(line(option.name, "name"));
+  if (option.problem) element.append(line(option.problem, "problem"));
+  else element.append(line([option.about, ...(option.abilities ?? [])].filter(Boolean).join(" · "), "about"));
+  return element;
 }
 
 // The lines of the text field as an ordered list, with a combobox for another one.
-function fallbacks(page, form, options) {
+function startFallbacks(page, form, options) {
   const text = form.elements.fallback_models;
-  const place = page.querySelector("[data-fallbacks]");
+  const container = page.querySelector("[data-fallbacks]");
   const list = Object.assign(document.createElement("ol"), { className: "fallback-list" });
   const box = Object.assign(document.createElement("div"), { className: "combobox" });
-  const input = Object.assign(document.createElement("input"), { type: "text", autocomplete: "off", placeholder: place.dataset.add });
+  const input = Object.assign(document.createElement("input"), { type: "text", autocomplete: "off", placeholder: container.dataset.add });
   const menu = Object.assign(document.createElement("ul"), { id: "fallback-list-options", hidden: true });
-  input.setAttribute("aria-label", place.dataset.add);
+  input.setAttribute("aria-label", container.dataset.add);
   menu.setAttribute("role", "listbox");
-  menu.setAttribute("aria-label", place.dataset.add);
+  menu.setAttribute("aria-label", container.dataset.add);
   box.append(input, menu);
-  if (!text.matches(":disabled")) place.append(list, box);
-  else place.append(list);
+  if (!text.matches(":disabled")) container.append(list, box);
+  else container.append(list);
   text.hidden = true;
   page.querySelector("[data-fallback-label]").removeAttribute("for");
 
@@ -129,38 +130,36 @@ function fallbacks(page, form, options) {
   }
 
   function render() {
-    list.replaceChildren(...lines().map((name, at) => row(name, at)));
+    list.replaceChildren(...lines().map(createRow));
   }
 
-  function row(name, at) {
-    const found = document.createElement("li");
-    const known = options.find((option) => option.name === name);
-    found.append(Object.assign(document.createElement("span"), { className: "name", textContent: name }));
-    found.append(Object.assign(document.createElement("span"), { className: "about", textContent: known?.problem ?? known?.about ?? "" }));
+  function createRow(name, index) {
+    const row = document.createElement("li");
+    const model = options.find((option) => option.name === name);
+    row.append(Object.assign(document.createElement("span"), { className: "name", textContent: name }));
+    row.append(Object.assign(document.createElement("span"), { className: "about", textContent: model?.problem ?? model?.about ?? "" }));
     if (!text.matches(":disabled")) {
-      const up = button("↑", place.dataset.up.replace("{}", name), () => write(moved(at)));
-      up.disabled = at === 0;
-      found.append(up, button("×", place.dataset.remove.replace("{}", name), () => write(lines().filter((line) => line !== name))));
+      const up = createButton("↑", container.dataset.up.replace("{}", name), () => {
+        const names = lines();
+        [names[index - 1], names[index]] = [names[index], names[index - 1]];
+        write(names);
+      });
+      up.disabled = index === 0;
+      row.append(up, createButton("×", container.dataset.remove.replace("{}", name), () => write(lines().filter((line) => line !== name))));
     }
-    return found;
+    return row;
   }
 
-  function moved(at) {
-    const names = lines();
-    [names[at - 1], names[at]] = [names[at], names[at - 1]];
-    return names;
-  }
-
-  combobox(input, menu, options, (name) => {
+  startCombobox(input, menu, options, (name) => {
     input.value = "";
     if (name.trim()) write([...lines(), name.trim()]);
   });
   render();
 }
 
-function button(text, label, act) {
-  const found = Object.assign(document.createElement("button"), { type: "button", className: "icon-button", textContent: text, title: label });
-  found.setAttribute("aria-label", label);
-  found.addEventListener("click", act);
-  return found;
+function createButton(text, label, onClick) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "icon-button", textContent: text, title: label });
+  button.setAttribute("aria-label", label);
+  button.addEventListener("click", onClick);
+  return button;
 }

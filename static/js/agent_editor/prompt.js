@@ -1,27 +1,30 @@
 // The effective prompt, the default instructions, and the icon and name in the header.
 
-export function start(page, form, draft) {
+import { closeOnClick } from "../dialogs.js";
+import { announceInput } from "../text_fields.js";
+
+export function startPrompt(page, form, draft) {
   const drawer = page.querySelector("[data-prompt-drawer]");
   const body = drawer.querySelector("[data-prompt-body]");
   const text = form.elements.instructions;
   const preview = page.querySelector("[data-default-prompt]");
-  let standard = "";
+  let defaultPrompt = "";
 
-  async function load() {
-    const answer = await fetch(`${page.dataset.prompt}?${draft.query}`);
-    if (!answer.ok || answer.redirected) throw new Error("not loaded");
-    const html = await answer.text(); // our own server's escaped HTML
+  async function loadPrompt() {
+    const response = await fetch(`${page.dataset.prompt}?${draft.query}`);
+    if (!response.ok || response.redirected) throw new Error("not loaded");
+    const html = await response.text(); // our own server's escaped HTML
     const parsed = new DOMParser().parseFromString(html, "text/html");
-    standard = parsed.querySelector("[data-standard]")?.content.textContent ?? "";
+    defaultPrompt = parsed.querySelector("[data-standard]")?.content.textContent ?? "";
     return html;
   }
 
-  async function open() {
+  async function openPrompt() {
     body.textContent = body.dataset.busy;
     drawer.showModal();
     try {
       await draft.saveNow();
-      body.innerHTML = await load();
+      body.innerHTML = await loadPrompt();
     } catch {
       body.textContent = body.dataset.lost;
     }
@@ -31,30 +34,26 @@ export function start(page, form, draft) {
     const isEmpty = !text.value.trim();
     const customize = page.querySelector("[data-customize]");
     if (customize) customize.hidden = !isEmpty;
-    if (isEmpty && !standard) await load().catch(() => {});
-    preview.hidden = text.value.trim() !== "" || !standard;
-    preview.querySelector("[data-default-text]").textContent = standard;
+    if (isEmpty && !defaultPrompt) await loadPrompt().catch(() => {});
+    preview.hidden = text.value.trim() !== "" || !defaultPrompt;
+    preview.querySelector("[data-default-text]").textContent = defaultPrompt;
   }
 
-  function customize() {
-    text.value = standard;
-    text.focus();
-    text.dispatchEvent(new Event("input", { bubbles: true }));
-  }
-
-  page.querySelector("[data-effective]").addEventListener("click", open);
+  page.querySelector("[data-effective]").addEventListener("click", openPrompt);
   page.querySelector("[data-customize]")?.addEventListener("click", async () => {
-    if (!standard) await load().catch(() => {});
-    customize();
+    if (!defaultPrompt) await loadPrompt().catch(() => {});
+    text.value = defaultPrompt;
+    text.focus();
+    announceInput(text);
   });
-  drawer.addEventListener("click", ({ target }) => (target === drawer || target.closest("[data-close]")) && drawer.close());
+  closeOnClick(drawer);
   text.addEventListener("input", showDefault);
   form.addEventListener("change", ({ target }) => {
     if (target.name !== "icon") return;
-    const place = document.querySelector("[data-editor-icon]");
+    const avatar = document.querySelector("[data-editor-icon]");
     const chosen = target.closest("label").querySelector(".avatar");
-    place.dataset.icon = chosen.dataset.icon;
-    place.replaceChildren(chosen.querySelector("svg").cloneNode(true));
+    avatar.dataset.icon = chosen.dataset.icon;
+    avatar.replaceChildren(chosen.querySelector("svg").cloneNode(true));
   });
   form.elements.name.addEventListener("input", ({ target }) => {
     if (target.value.trim()) document.querySelector("[data-editor-name]").textContent = target.value;

@@ -1,81 +1,83 @@
 // The JSON Schema editor: examples, errors at their position, the fields, and a try.
 
+import { announceInput } from "../text_fields.js";
+
 const WAIT_MS = 350;
 const INDENT = "  ";
 
-export function start(page, form) {
+export function startSchema(page, form) {
   const root = page.querySelector("[data-schema-editor]");
   const text = form.elements.output_schema;
   const problem = root.querySelector("[data-schema-problem]");
   const preview = root.querySelector("[data-schema-preview]");
   const sample = root.querySelector("[data-schema-sample]");
-  let timer, place, latest = 0;
+  let timer;
+  let problemPosition;
+  let requestCount = 0;
 
-  function later() {
+  function checkLater() {
     clearTimeout(timer);
-    timer = setTimeout(check, WAIT_MS);
+    timer = setTimeout(checkSchema, WAIT_MS);
   }
 
-  async function check() {
-    const turn = ++latest;
+  async function checkSchema() {
+    const request = ++requestCount;
     const body = new FormData();
     body.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
     body.set("schema", text.value);
     body.set("sample", sample.value);
     try {
-      const answer = await fetch(page.dataset.schema, { method: "POST", body });
-      if (answer.ok && turn === latest) show(await answer.json());
+      const response = await fetch(page.dataset.schema, { method: "POST", body });
+      if (response.ok && request === requestCount) showResult(await response.json());
     } catch {
       // The next keystroke asks again; publishing checks in any case.
     }
   }
 
-  function show(told) {
-    place = told.at;
-    problem.hidden = !told.problem;
-    problem.firstChild.textContent = told.problem ?? "";
-    problem.querySelector("[data-go-to]").hidden = place === undefined;
-    text.toggleAttribute("data-invalid", Boolean(told.problem));
-    preview.hidden = !told.fields?.length;
-    if (told.fields) root.querySelector("[data-schema-fields]").replaceChildren(...told.fields.flatMap(field));
+  function showResult(result) {
+    problemPosition = result.at;
+    problem.hidden = !result.problem;
+    problem.firstChild.textContent = result.problem ?? "";
+    problem.querySelector("[data-go-to]").hidden = problemPosition === undefined;
+    text.toggleAttribute("data-invalid", Boolean(result.problem));
+    preview.hidden = !result.fields?.length;
+    if (result.fields) root.querySelector("[data-schema-fields]").replaceChildren(...result.fields.flatMap(fieldElements));
     const verdict = root.querySelector("[data-schema-verdict]");
-    verdict.textContent = told.sentence ?? "";
-    verdict.dataset.tone = told.fits ? "green" : "red";
+    verdict.textContent = result.sentence ?? "";
+    verdict.dataset.tone = result.fits ? "green" : "red";
   }
 
-  function field(one) {
-    const name = Object.assign(document.createElement("dt"), { textContent: one.name });
-    const need = Object.assign(document.createElement("span"), { className: "badge", textContent: one.isRequired ? preview.dataset.required : preview.dataset.optional });
-    name.append(" ", need);
-    const parts = [one.kind, ...one.limits, one.about].filter(Boolean);
+  function fieldElements(field) {
+    const name = Object.assign(document.createElement("dt"), { textContent: field.name });
+    const badge = Object.assign(document.createElement("span"), { className: "badge" });
+    badge.textContent = field.isRequired ? preview.dataset.required : preview.dataset.optional;
+    name.append(" ", badge);
+    const parts = [field.kind, ...field.limits, field.about].filter(Boolean);
     return [name, Object.assign(document.createElement("dd"), { textContent: parts.join(" · ") })];
   }
 
-  function write(value) {
+  function setSchema(value) {
     text.value = value;
-    text.dispatchEvent(new Event("input", { bubbles: true }));
+    announceInput(text);
     text.focus();
-  }
-
-  function format() {
-    try {
-      write(JSON.stringify(JSON.parse(text.value), null, INDENT));
-    } catch {
-      check();
-    }
   }
 
   problem.prepend(document.createTextNode(""));
   root.addEventListener("click", ({ target }) => {
     const example = target.closest("[data-schema-example]");
-    if (example) write(example.dataset.schemaExample);
-    else if (target.closest("[data-schema-format]")) format();
-    else if (target.closest("[data-go-to]")) {
+    if (example) setSchema(example.dataset.schemaExample);
+    else if (target.closest("[data-schema-format]")) {
+      try {
+        setSchema(JSON.stringify(JSON.parse(text.value), null, INDENT));
+      } catch {
+        checkSchema();
+      }
+    } else if (target.closest("[data-go-to]")) {
       text.focus();
-      text.setSelectionRange(place, place + 1);
+      text.setSelectionRange(problemPosition, problemPosition + 1);
     }
   });
-  text.addEventListener("input", later);
-  sample.addEventListener("input", later);
-  if (text.value.trim()) check();
+  text.addEventListener("input", checkLater);
+  sample.addEventListener("input", checkLater);
+  if (text.value.trim()) checkSchema();
 }

@@ -2,31 +2,31 @@
 
 import { isComposing } from "../keys.js";
 
-export function start(page, form, marks) {
+export function startTestChat(page, form, marks) {
   const chat = page.querySelector("[data-test]");
   const frame = chat.querySelector("[data-test-frame]");
   const question = chat.querySelector("[data-question]");
   const samples = chat.querySelector("[data-test-samples]");
   let conversation = "";
 
-  async function ask() {
+  async function askQuestion() {
     const button = chat.querySelector("[data-ask]");
     if (!question.value.trim() || button.getAttribute("aria-disabled") === "true") return;
     button.setAttribute("aria-disabled", "true");
-    say("busy");
+    showStatus("busy");
     try {
-      const answer = await fetch(chat.dataset.try, { method: "POST", body: data() });
-      const told = await answer.json();
-      if (told.errors) blame(told.errors);
-      else show(told);
+      const response = await fetch(chat.dataset.try, { method: "POST", body: requestBody() });
+      const result = await response.json();
+      if (result.errors) showErrors(result.errors);
+      else showRun(result);
     } catch {
-      say("lost");
+      showStatus("lost");
     } finally {
       button.removeAttribute("aria-disabled");
     }
   }
 
-  function data() {
+  function requestBody() {
     const body = new FormData(form);
     body.set("question", question.value);
     body.set("conversation", conversation);
@@ -34,34 +34,34 @@ export function start(page, form, marks) {
     return body;
   }
 
-  function show(told) {
-    conversation = told.conversation;
+  function showRun(result) {
+    conversation = result.conversation;
     question.value = "";
-    fit();
-    say("");
-    marks.blame({});
+    fitQuestion();
+    showStatus("");
+    marks.revealErrors({});
     const link = chat.querySelector("[data-trace]");
-    link.href = told.trace;
+    link.href = result.trace;
     link.hidden = frame.hidden = chat.querySelector("[data-new-test]").hidden = false;
     chat.querySelector("[data-test-empty]").hidden = true;
-    frame.src = told.page;
+    frame.src = result.page;
   }
 
-  function blame(errors) {
-    const { question: own, ...fields } = errors;
-    say(Object.keys(fields).length ? "wrong" : "");
-    if (own) chat.querySelector("[data-said]").textContent = own.join(" ");
+  function showErrors(errors) {
+    const { question: questionErrors, ...fields } = errors;
+    showStatus(Object.keys(fields).length ? "wrong" : "");
+    if (questionErrors) chat.querySelector("[data-said]").textContent = questionErrors.join(" ");
     if (!Object.keys(fields).length) return;
-    toggle(false);
-    marks.blame(fields);
+    toggleView(false);
+    marks.revealErrors(fields);
   }
 
-  function say(what) {
-    const place = chat.querySelector("[data-said]");
-    if (place) place.textContent = what ? place.dataset[what] : "";
+  function showStatus(status) {
+    const element = chat.querySelector("[data-said]");
+    if (element) element.textContent = status ? element.dataset[status] : "";
   }
 
-  function renew() {
+  function restart() {
     conversation = "";
     frame.hidden = true;
     frame.removeAttribute("src");
@@ -71,7 +71,7 @@ export function start(page, form, marks) {
   }
 
   // On a phone, the chat and the form are two views.
-  function toggle(isTest) {
+  function toggleView(isTest) {
     document.body.toggleAttribute("data-testing", isTest);
     const button = document.querySelector("[data-toggle-test]");
     button.setAttribute("aria-pressed", isTest);
@@ -79,11 +79,11 @@ export function start(page, form, marks) {
     button.querySelector("[data-label-edit]").hidden = !isTest;
   }
 
-  function fit() {
+  function fitQuestion() {
     question.rows = Math.min(6, question.value.split("\n").length);
   }
 
-  function suggest() {
+  function showSamples() {
     if (!samples) return;
     const lines = form.elements.example_questions.value.split("\n").map((line) => line.trim()).filter(Boolean).slice(0, 3);
     samples.replaceChildren(
@@ -95,29 +95,29 @@ export function start(page, form, marks) {
     );
   }
 
-  function dress() {
+  function applyTheme() {
     const root = frame.contentDocument?.documentElement;
     if (root) root.dataset.theme = document.documentElement.dataset.theme ?? "auto";
   }
 
-  document.querySelector("[data-toggle-test]").addEventListener("click", () => toggle(!document.body.hasAttribute("data-testing")));
-  chat.querySelector("[data-new-test]").addEventListener("click", renew);
-  frame.addEventListener("load", dress);
-  new MutationObserver(dress).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  document.querySelector("[data-toggle-test]").addEventListener("click", () => toggleView(!document.body.hasAttribute("data-testing")));
+  chat.querySelector("[data-new-test]").addEventListener("click", restart);
+  frame.addEventListener("load", applyTheme);
+  new MutationObserver(applyTheme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   if (!question) return;
-  chat.querySelector("[data-ask]").addEventListener("click", ask);
-  question.addEventListener("input", fit);
+  chat.querySelector("[data-ask]").addEventListener("click", askQuestion);
+  question.addEventListener("input", fitQuestion);
   question.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
-    ask();
+    askQuestion();
   });
   samples?.addEventListener("click", ({ target }) => {
     const chosen = target.closest("button");
     if (!chosen) return;
     question.value = chosen.textContent;
-    ask();
+    askQuestion();
   });
-  form.elements.example_questions.addEventListener("input", suggest);
-  suggest();
+  form.elements.example_questions.addEventListener("input", showSamples);
+  showSamples();
 }

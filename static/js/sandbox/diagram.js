@@ -20,14 +20,11 @@
     try {
       parent.postMessage({ id, ...(await draw(id, diagram, isDark)) }, "*");
     } catch (error) {
-      parent.postMessage({ id, error: summary(error) }, "*");
+      // Without the excerpt, which is below a heading of dashes.
+      const summary = String(error?.message ?? error).split(/:?\n/)[0].slice(0, 300);
+      parent.postMessage({ id, error: summary }, "*");
     }
     document.body.replaceChildren();
-  }
-
-  // Without the excerpt, which is below a heading of dashes.
-  function summary(error) {
-    return String(error?.message ?? error).split(/:?\n/)[0].slice(0, 300);
   }
 
   async function draw(id, diagram, isDark) {
@@ -37,7 +34,7 @@
       securityLevel: "strict",
       secure: FIXED,
       theme: isDark ? "dark" : "neutral",
-      themeVariables: Object.fromEntries(SLICES[isDark ? "dark" : "light"].map((color, at) => [`pie${at + 1}`, color])),
+      themeVariables: Object.fromEntries(SLICES[isDark ? "dark" : "light"].map((color, index) => [`pie${index + 1}`, color])),
       fontFamily: "sans-serif",
       htmlLabels: false, // HTML isn't drawn in an image everywhere
       flowchart: { htmlLabels: false },

@@ -162,7 +162,8 @@ def answer(id, name, arguments):
         case "work":
             for n in range(1, arguments["steps"] + 1):
                 time.sleep(arguments["pause"])
-                told = {"progress": n, "total": arguments["steps"], "message": f"Part {n}"}
+                message = arguments.get("message", f"Part {n}")
+                told = {"progress": n, "total": arguments["steps"], "message": message}
                 told["progressToken"] = id
                 say({"method": "notifications/progress", "params": told})
             return text("worked")

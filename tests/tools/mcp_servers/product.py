@@ -4,8 +4,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from agents.tools.mcp.config import Folder, Sandbox, ServerConfig
-from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.configuration.config import Folder, Sandbox, ServerConfig
+from agents.tools.mcp.connection.connection import Connection
 
 
 async def main() -> None:

@@ -69,10 +69,12 @@ class Detector:
     def find_ranges(self, text: str) -> Iterator[TextRange]:
         for match in self.pattern.finditer(text):
             start, end = match.span(1)
-            before = text[max(0, start - CONTEXT_CHARS) : start]
-            after = text[end : end + CONTEXT_CHARS]
-            value = self.check(Candidate(value=text[start:end], before=before, after=after))
-            if value:
+            candidate = Candidate(
+                value=text[start:end],
+                before=text[max(0, start - CONTEXT_CHARS) : start],
+                after=text[end : end + CONTEXT_CHARS],
+            )
+            if value := self.check(candidate):
                 yield TextRange(start=start, end=start + len(value))
 
 

@@ -49,42 +49,46 @@ class Question:
 
 def read_tools(path: Path = OWN_SET / "tools.txt") -> list[DescribedTool]:
     """Read the tools of a file: [server], then a line for each tool."""
-    server, found = "", list[DescribedTool]()
+    server = ""
+    tools = list[DescribedTool]()
     for number, line in _lines(path):
         if line.startswith("["):
             server = line.strip("[]")
-        elif match := _TOOL.fullmatch(line):
-            found.append(_tool(server, **match.groupdict()))
-        else:
+            continue
+        match = _TOOL.fullmatch(line)
+        if match is None:
             raise BadSet(f"Line {number} of {path} isn't a tool.")
-    return found
-
-
-def _tool(server: str, name: str, arguments: str, description: str) -> DescribedTool:
-    given = [one.strip() for one in arguments.split(",") if one.strip()]
-    schema = {
-        "type": "object",
-        "properties": {one.rstrip("?"): {"type": "string"} for one in given},
-        "required": [one for one in given if not one.endswith("?")],
-    }
-    full = f"{server}{SEPARATOR}{name}"
-    return DescribedTool(name=full, description=description, parameters=schema)
+        arguments = [name.strip() for name in match["arguments"].split(",") if name.strip()]
+        tools.append(
+            DescribedTool(
+                name=f"{server}{SEPARATOR}{match['name']}",
+                description=match["description"],
+                parameters={
+                    "type": "object",
+                    "properties": {name.rstrip("?"): {"type": "string"} for name in arguments},
+                    "required": [name for name in arguments if not name.endswith("?")],
+                },
+            )
+        )
+    return tools
 
 
 def read_questions(folder: Path = OWN_SET) -> list[Question]:
     """Read the questions of a folder: those for tuning, then those held out."""
-    found = [*_questions(folder / "questions.txt", is_held_out=False)]
-    return [*found, *_questions(folder / "held_out.txt", is_held_out=True)]
+    return [
+        *_questions(folder / "questions.txt", is_held_out=False),
+        *_questions(folder / "held_out.txt", is_held_out=True),
+    ]
 
 
 def _questions(path: Path, *, is_held_out: bool) -> Iterator[Question]:
     for number, line in _lines(path):
-        parts = [part.strip() for part in line.split("|", 2)]
-        if len(parts) != 3:
+        columns = [column.strip() for column in line.split("|", 2)]
+        if len(columns) != 3:
             raise BadSet(f"Line {number} of {path} isn't a question.")
-        language, tools, text = parts
-        right = tuple(name.strip() for name in tools.split(","))
-        yield Question(language=language, text=text, tools=right, is_held_out=is_held_out)
+        language, tool_names, text = columns
+        tools = tuple(name.strip() for name in tool_names.split(","))
+        yield Question(language=language, text=text, tools=tools, is_held_out=is_held_out)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -99,4 +103,5 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def rank(question: Question, names: Sequence[str]) -> int | None:
     """Return the rank of the first right tool, from 1; None if there is none."""
-    return next((at for at, name in enumerate(names, 1) if name in question.tools), None)
+    ranks = (position for position, name in enumerate(names, 1) if name in question.tools)
+    return next(ranks, None)

@@ -1,39 +1,28 @@
 """Turns a file's bytes into parts of Markdown text.
 
 Everything here runs in a confined child process (see `parsing.process`), so it imports neither
-Django nor the rest of the product, except `agents.file_types`.
+Django nor the rest of the product, except `agents.file_types` and `agents.engine.sentences`.
 """
 
 from dataclasses import replace
 from importlib import import_module
 
-from .sniffing import Format, sniff
+from agents.engine.sentences import Sentence as _
+
+from .sniffing import sniff
 from .values import NeedsRecognition, ParsedDocument, SourceFile, UnreadableDocument
 
 __all__ = ["NeedsRecognition", "SourceFile", "UnreadableDocument", "parse"]
 
-# Imported when needed: a child process parses one file.
-PARSERS = {
-    Format.PDF: "pdf",
-    Format.DOCX: "docx",
-    Format.PPTX: "pptx",
-    Format.SPREADSHEET: "spreadsheet",
-    Format.DELIMITED: "delimited",
-    Format.EPUB: "epub",
-    Format.HTML: "html",
-    Format.MAIL: "mail",
-    Format.MARKDOWN: "markdown_file",
-    Format.TEXT: "plain",
-    Format.IMAGE: "image",
-}
-EMPTY = "This file contains no text."
+EMPTY = _("This file contains no text.")
 
 
 def parse(source: SourceFile) -> ParsedDocument:
     """Parse a file of any supported format; raise UnreadableDocument."""
     if not source.data:
-        raise UnreadableDocument("This file is empty.")
-    parser = import_module(f".{PARSERS[sniff(source)]}", __name__)
+        raise UnreadableDocument(_("This file is empty."))
+    # Imported only now: a child process parses one file.
+    parser = import_module(f".{sniff(source).parser}", __name__)
     document: ParsedDocument = parser.parse(source)
     document.parts = [part for part in document.parts if part.text.strip()]
     if not document.parts:

@@ -7,6 +7,8 @@ from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 from zlib import error as ZlibError
 
+from agents.engine.sentences import Sentence as _
+
 from .sniffing import PROTECTED
 from .values import UnreadableDocument, WorkLimit
 
@@ -16,9 +18,9 @@ MAX_DEPTH = 200
 PIECE = 1_000_000
 ELEMENT_STEPS = 8
 
-DAMAGED = "This file is damaged or incomplete."
-TOO_LARGE = f"Unpacked, this file is larger than {MAX_BYTES // 1_000_000} MB."
-FORBIDDEN_XML = "This file contains a document type declaration, which isn't allowed."
+DAMAGED = _("This file is damaged or incomplete.")
+TOO_LARGE = _("Unpacked, this file is larger than %(size)s MB.", size=MAX_BYTES // 1_000_000)
+FORBIDDEN_XML = _("This file contains a document type declaration, which isn't allowed.")
 RELATIONSHIP = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 
 
@@ -33,11 +35,11 @@ class Archive:
             raise UnreadableDocument(DAMAGED) from error
         self._left = MAX_BYTES
         entries = self._zip.infolist()
-        if len(entries) > MAX_ENTRIES or sum(each.file_size for each in entries) > MAX_BYTES:
+        if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > MAX_BYTES:
             raise UnreadableDocument(TOO_LARGE)
-        if any(each.flag_bits & 1 for each in entries):
+        if any(entry.flag_bits & 1 for entry in entries):
             raise UnreadableDocument(PROTECTED)
-        self.names = {each.filename for each in entries}
+        self.names = {entry.filename for entry in entries}
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes; the sizes that its header claims aren't trusted."""
@@ -49,11 +51,7 @@ class Archive:
                     if self._left < 0:
                         raise UnreadableDocument(TOO_LARGE)
                     pieces.append(piece)
-        except UnreadableDocument:
-            raise
         except (BadZipFile, ZlibError, EOFError, OSError, KeyError, RuntimeError) as error:
-            raise UnreadableDocument(DAMAGED) from error
-        except NotImplementedError as error:
             raise UnreadableDocument(DAMAGED) from error
         return b"".join(pieces)
 
@@ -66,23 +64,21 @@ class Archive:
         rels = join(folder, "_rels", f"{name[len(folder) :].lstrip('/')}.rels")
         if rels not in self.names:
             return {}
-        return {
-            each.get("Id", ""): (
-                each.get("Type", "").rpartition("/")[2],
-                _target(folder, each.get("Target", "")),
-            )
-            for each in self.xml(rels).iter(RELATIONSHIP)
-            if each.get("TargetMode") != "External"
-        }
-
-
-def _target(folder: str, target: str) -> str:
-    return target.lstrip("/") if target.startswith("/") else normpath(join(folder, target))
+        targets: dict[str, tuple[str, str]] = {}
+        for element in self.xml(rels).iter(RELATIONSHIP):
+            if element.get("TargetMode") != "External":
+                target = element.get("Target", "")
+                is_absolute = target.startswith("/")
+                path = target.lstrip("/") if is_absolute else normpath(join(folder, target))
+                kind = element.get("Type", "").rpartition("/")[2]
+                targets[element.get("Id", "")] = (kind, path)
+        return targets
 
 
 def parse_xml(data: bytes, work: WorkLimit) -> Element:
     """Parse XML without document types, so without entities of any kind."""
-    builder, depth = TreeBuilder(), 0
+    builder = TreeBuilder()
+    depth = 0
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
 
@@ -99,7 +95,7 @@ def parse_xml(data: bytes, work: WorkLimit) -> Element:
         depth -= 1
         builder.end(_qualify(tag))
 
-    def refuse(*about: object) -> None:
+    def refuse(*declaration: object) -> None:
         raise UnreadableDocument(FORBIDDEN_XML)
 
     parser.StartElementHandler = start

@@ -19,12 +19,23 @@ BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen
 
 def parse(source: SourceFile) -> ParsedDocument:
     archive = Archive(source.data, source.work)
-    main = _main_part(archive)
-    reader = _Reader(_levels(archive))
+    main = next(
+        (
+            target
+            for kind, target in archive.relationships("").values()
+            if kind == "officeDocument" and target in archive.names
+        ),
+        "word/document.xml",
+    )
+    reader = _Reader(_heading_levels(archive))
     body = _child(archive.xml(main), "body")
     blocks = list(reader.blocks(body)) if body is not None else []
     for kind in ("footnotes", "endnotes"):
-        blocks += _notes(archive, main.replace("document.xml", f"{kind}.xml"), reader)
+        name = main.replace("document.xml", f"{kind}.xml")
+        for note in archive.xml(name) if name in archive.names else ():
+            # Those with a type are separators.
+            if not _get(note, "type") and (text := markdown.collapse(reader.text(note))):
+                blocks.append(f"[^{_get(note, 'id')}]: {text}")
     return ParsedDocument(
         title=reader.title or property_title(archive),
         parts=markdown.parts(markdown.join(blocks)),
@@ -32,19 +43,12 @@ def parse(source: SourceFile) -> ParsedDocument:
     )
 
 
-def _main_part(archive: Archive) -> str:
-    found = archive.relationships("")
-    for kind, target in found.values():
-        if kind == "officeDocument" and target in archive.names:
-            return target
-    return "word/document.xml"
-
-
-def _levels(archive: Archive) -> dict[str, int]:
+def _heading_levels(archive: Archive) -> dict[str, int]:
     """Return the heading level of each style; 0 is the title."""
     if "word/styles.xml" not in archive.names:
         return {}
-    levels, parents = {}, {}
+    levels: dict[str, int] = {}
+    parents: dict[str, str] = {}
     for style in _children(archive.xml("word/styles.xml"), "style"):
         key = _get(style, "styleId")
         name = _get(_child(style, "name"), "val")
@@ -52,26 +56,17 @@ def _levels(archive: Archive) -> dict[str, int]:
         outline = _get(_child(_child(style, "pPr"), "outlineLvl"), "val")
         if name.lower() in {"title", "表題"}:
             levels[key] = 0
-        elif found := HEADING_NAME.fullmatch(name):
-            levels[key] = int(found[1])
+        elif match := HEADING_NAME.fullmatch(name):
+            levels[key] = int(match[1])
         elif outline.isdigit() and int(outline) < 9:
             levels[key] = int(outline) + 1
     for key in parents:
-        above = key
+        ancestor = key
         for _ in range(10):
-            above = parents.get(above, "")
-            if above in levels:
-                levels.setdefault(key, levels[above])
+            ancestor = parents.get(ancestor, "")
+            if ancestor in levels:
+                levels.setdefault(key, levels[ancestor])
     return levels
-
-
-def _notes(archive: Archive, name: str, reader: "_Reader") -> Iterator[str]:
-    if name not in archive.names:
-        return
-    for note in archive.xml(name):
-        number, kind = _get(note, "id"), _get(note, "type")
-        if not kind and (text := markdown.collapse(reader.text(note))):
-            yield f"[^{number}]: {text}"
 
 
 class _Reader:
@@ -173,8 +168,8 @@ def _is_item(paragraph: Element) -> bool:
 def _child(element: Element | None, name: str) -> Element | None:
     if element is None:
         return None
-    found = element.find(W + name)
-    return found if found is not None else element.find(STRICT_W + name)
+    child = element.find(W + name)
+    return child if child is not None else element.find(STRICT_W + name)
 
 
 def _children(element: Element, name: str) -> Iterator[Element]:

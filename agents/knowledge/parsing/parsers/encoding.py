@@ -35,8 +35,12 @@ def decode(data: bytes, declared: str = "") -> str | None:
     for mark, encoding in BOM_ENCODINGS.items():
         if data.startswith(mark):
             return _decode_as(encoding, data)
-    if b"\0" in data[:4_000] and (encoding := _unmarked_utf16(data)):
-        return _decode_as(encoding, data)
+    sample = data[:4_000]
+    if b"\0" in sample and len(sample) >= 4 and len(data) % 2 == 0:
+        # UTF-16 without a mark, if every other byte is mostly 0.
+        for encoding, high in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
+            if high.count(0) * 10 > len(high) * 7:
+                return _decode_as(encoding, data)
     if data.startswith(b"\x1b$") or b"\x1b$B" in data[:4_000]:
         declared = declared or "iso2022_jp"
     elif (text := _decode_as("utf-8", data)) is not None:
@@ -62,26 +66,15 @@ def canonical(encoding: str) -> str:
     """Return Python's name of an encoding, or an empty string."""
     name = ALIASES.get(encoding.strip().lower(), encoding.strip())
     try:
-        found = codecs.lookup(name)
+        codec = codecs.lookup(name)
     except (LookupError, ValueError):
         return ""
     # Others, such as base64 or rot13, are no encodings of text.
-    return found.name if found._is_text_encoding else ""
+    return codec.name if codec._is_text_encoding else ""
 
 
 def normalize_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _unmarked_utf16(data: bytes) -> str:
-    """Return the variant of UTF-16 if every other byte is mostly 0."""
-    sample = data[:4_000]
-    if len(sample) < 4 or len(data) % 2:
-        return ""
-    for encoding, high in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
-        if high.count(0) * 10 > len(high) * 7:
-            return encoding
-    return ""
 
 
 def _decode_as(encoding: str, data: bytes) -> str | None:

@@ -3,48 +3,46 @@
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
+from agents.engine.sentences import Sentence as _
+
 from . import html, markdown
 from .archive import DAMAGED, Archive
 from .encoding import decode_leniently
 from .office import local_name
 from .values import ParsedDocument, ParsedPart, SourceFile, UnreadableDocument
 
+CONTAINER = "META-INF/container.xml"
 MAX_CHAPTERS = 2_000
-PROTECTED_BOOK = "This book is copy-protected, so it can't be read."
+PROTECTED_BOOK = _("This book is copy-protected, so it can't be read.")
 
 
 def parse(source: SourceFile) -> ParsedDocument:
     archive = Archive(source.data, source.work)
-    package = _package(archive)
+    elements = archive.xml(CONTAINER).iter() if CONTAINER in archive.names else ()
+    paths = (e.get("full-path", "") for e in elements if local_name(e) == "rootfile")
+    package = next((path for path in paths if path in archive.names), None)
+    if package is None:
+        raise UnreadableDocument(DAMAGED)
     root = archive.xml(package)
     chapters = _spine(archive, package)[:MAX_CHAPTERS]
-    parts = []
+    parts: list[ParsedPart] = []
     for number, name in enumerate(chapters, start=1):
         source.progress(number - 1, len(chapters))
         page = html.convert(decode_leniently(archive.read(name)), source.work)
-        label = _first_heading(page.text) or page.title
+        headings = (line for line in page.text.split("\n") if line.startswith("#"))
+        label = next(headings, "").lstrip("# ") or page.title
         parts.append(ParsedPart(kind="chapter", label=label[:200], text=page.text))
-    titles = (each.text for each in root.iter() if local_name(each) == "title")
-    languages = [each.text or "" for each in root.iter() if local_name(each) == "language"]
-    language = (languages or [""])[0][:2].lower()
+    # The first element of each name counts.
+    metadata = {local_name(e): e.text or "" for e in reversed([*root.iter()])}
+    language = metadata.get("language", "")[:2].lower()
     protected = "META-INF/encryption.xml" in archive.names and not any(p.text for p in parts)
     return ParsedDocument(
-        title=markdown.collapse(next(titles, "") or ""),
+        title=markdown.collapse(metadata.get("title", "")),
         parts=parts,
         pages=len(parts),
         language=language if language in html.LANGUAGES else "",
-        why_empty=PROTECTED_BOOK if protected else "This book contains no text.",
+        why_empty=PROTECTED_BOOK if protected else _("This book contains no text."),
     )
-
-
-def _package(archive: Archive) -> str:
-    if "META-INF/container.xml" not in archive.names:
-        raise UnreadableDocument(DAMAGED)
-    for element in archive.xml("META-INF/container.xml").iter():
-        path = element.get("full-path", "")
-        if local_name(element) == "rootfile" and path in archive.names:
-            return path
-    raise UnreadableDocument(DAMAGED)
 
 
 def _spine(archive: Archive, package: str) -> list[str]:
@@ -55,14 +53,9 @@ def _spine(archive: Archive, package: str) -> list[str]:
         if local_name(element) == "item" and "nav" not in element.get("properties", "").split():
             target = unquote(element.get("href", ""))
             items[element.get("id", "")] = normpath(join(dirname(package), target))
-    wanted = (
+    chapters = (
         items.get(element.get("idref", ""), "")
         for element in root.iter()
         if local_name(element) == "itemref"
     )
-    return [name for name in dict.fromkeys(wanted) if name in archive.names]
-
-
-def _first_heading(text: str) -> str:
-    lines = (line for line in text.split("\n") if line.startswith("#"))
-    return next(lines, "").lstrip("# ")
+    return [name for name in dict.fromkeys(chapters) if name in archive.names]

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from agents.engine.sentences import Sentence as _
+
 from . import html_content, html_writer, markdown
 from .encoding import decode_leniently
 from .html_content import words_of
@@ -40,9 +42,10 @@ MAX_DEPTH = 300
 MAX_ATTRIBUTES = 500  # of one element
 TAG_STEPS = 10
 FEW_CHARS = 60
-TOO_DEEP = "This page is nested too deeply to be read."
-TOO_MANY_ATTRIBUTES = (
-    f"This page has an element with more than {MAX_ATTRIBUTES} attributes, so it can't be read."
+TOO_DEEP = _("This page is nested too deeply to be read.")
+TOO_MANY_ATTRIBUTES = _(
+    "This page has an element with more than %(count)s attributes, so it can't be read.",
+    count=MAX_ATTRIBUTES,
 )
 LANGUAGES = ("en", "ja")
 
@@ -57,13 +60,19 @@ class Page:
 
 
 def parse(source: SourceFile) -> ParsedDocument:
-    text = decode_leniently(source.data, _declared_encoding(source))
-    page = convert(text, source.work)
+    encoding = ""
+    if charset := re.search(r"charset=\"?([\w.-]+)", source.mime_type):
+        encoding = charset[1]
+    elif declaration := CHARSET.search(source.data[:HEAD_BYTES]):
+        encoding = (declaration[1] or declaration[2]).decode("ascii", "replace")
+    page = convert(decode_leniently(source.data, encoding), source.work)
     return ParsedDocument(
         title=page.title,
         parts=markdown.parts(page.text),
         language=page.language,
-        why_empty="This page contains no text. It may need JavaScript to display its content.",
+        why_empty=_(
+            "This page contains no text. It may need JavaScript to display its content."
+        ),
     )
 
 
@@ -74,15 +83,14 @@ def convert(text: str, work: WorkLimit) -> Page:
     if XHTML.search(text[:HEAD_BYTES]):
         text = SELF_CLOSED.sub(r"<\1\2></\1>", text)
     work.spend(text.count("<") * TAG_STEPS)
-    _check_depth(text)
-    _check_attributes(text)
+    _check_complexity(text)
     tree = LexborHTMLParser(text)
     root = tree.root
     if root is None:
         return Page(title="", text="", language="")
     attributes = root.attributes
     language = (attributes.get("lang") or attributes.get("xml:lang") or "")[:2].lower()
-    title = _title(tree)
+    title = _page_title(tree)
     body = html_writer.write(html_content.find(tree))
     if sum(len(line) for line in body.split("\n") if line[:1] != "#") < FEW_CHARS:
         # An overview: its lists of links are its content.
@@ -92,30 +100,19 @@ def convert(text: str, work: WorkLimit) -> Page:
     return Page(title=title, text=body, language=language if language in LANGUAGES else "")
 
 
-def _declared_encoding(source: SourceFile) -> str:
-    found = CHARSET.search(source.data[:HEAD_BYTES])
-    charset = re.search(r"charset=\"?([\w.-]+)", source.mime_type)
-    if charset:
-        return charset[1]
-    return (found[1] or found[2]).decode("ascii", "replace") if found else ""
+def _check_complexity(text: str) -> None:
+    """Refuse deep nesting and elements with very many attributes.
 
-
-def _check_depth(text: str) -> None:
-    """Refuse deep nesting, for which the parser's time grows with the square of the depth."""
-    depth = deepest = 0
+    The parser's time grows with the square of the depth, and it compares each attribute with
+    all others. What is hidden from this, by comments in strange places, is ended by the limit
+    of CPU time.
+    """
+    depth = 0
     for closing, name, is_empty in TAG.findall(text):
         if not is_empty and name.lower() not in UNNESTED:
             depth = max(0, depth - 1) if closing else depth + 1
-            deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
-        raise UnreadableDocument(TOO_DEEP)
-
-
-def _check_attributes(text: str) -> None:
-    """Refuse elements with very many attributes: the parser compares each with all others.
-
-    What is hidden from this, by comments in strange places, is ended by the limit of CPU time.
-    """
+            if depth > MAX_DEPTH:
+                raise UnreadableDocument(TOO_DEEP)
     text = UNREAD.sub(r"\1", text)
     position = 0
     while start := START.search(text, position):
@@ -128,12 +125,12 @@ def _check_attributes(text: str) -> None:
                 raise UnreadableDocument(TOO_MANY_ATTRIBUTES)
 
 
-def _title(tree: "html_content.Tree") -> str:
+def _page_title(tree: "html_content.Tree") -> str:
     """Return the main heading, with what the page's title adds to it but the site's name."""
     title_node = tree.css_first("head > title") or tree.css_first("title")
     page_title = markdown.collapse(title_node.text()) if title_node else ""
-    headings = [each for each in tree.css("h1") if html_writer.plain_text(each)]
-    heading = html_writer.plain_text(headings[0]) if len(headings) == 1 else ""
+    headings = list(filter(None, map(html_writer.plain_text, tree.css("h1"))))
+    heading = headings[0] if len(headings) == 1 else ""
     if not page_title or not heading:
         return heading or _without_site(page_title)
     if heading.casefold() not in page_title.casefold():

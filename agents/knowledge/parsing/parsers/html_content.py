@@ -12,24 +12,13 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-REMOVED_TAGS = (
-    *("script", "style", "noscript", "template", "nav", "footer", "iframe", "object", "embed"),
-    *(
-        "svg",
-        "canvas",
-        "video",
-        "audio",
-        "input",
-        "select",
-        "textarea",
-        "button",
-        "dialog",
-    ),
-    *("rt", "rp", "link", "meta", "map"),
+REMOVED_TAGS = words_of(
+    "script style noscript template nav footer iframe object embed svg canvas video audio "
+    "input select textarea button dialog rt rp link meta map"
 )
-REMOVED_ROLES = (
-    *("navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar"),
-    *("toolbar", "dialog", "alertdialog", "directory", "doc-toc", "doc-pagelist"),
+REMOVED_ROLES = words_of(
+    "navigation banner contentinfo search complementary menu menubar toolbar dialog "
+    "alertdialog directory doc-toc doc-pagelist"
 )
 # Classes and ids of what surrounds the content, as single words.
 NEVER_CONTENT = words_of(
@@ -56,8 +45,17 @@ CALLOUT = re.compile(
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 MAIN_SELECTORS = (
-    *("main article", "main", "[role=main]", "article", "#main-content", "#content"),
-    *("#main", ".main-content", ".markdown-body", ".document .body", ".content"),
+    "main article",
+    "main",
+    "[role=main]",
+    "article",
+    "#main-content",
+    "#content",
+    "#main",
+    ".main-content",
+    ".markdown-body",
+    ".document .body",
+    ".content",
 )
 MAX_SHARE = 0.5  # what has more of the text isn't surroundings
 MIN_SHARE = 0.3  # of the page's text that the main element must have
@@ -76,10 +74,18 @@ def find(tree: Tree, *, is_overview: bool = False) -> Node:
         for node in tree.css(selector):
             node.decompose()
     body = tree.body or tree.root
-    _remove_hidden(body)
+    for node in list(body.css("[hidden], [aria-hidden=true], [style]")):
+        attributes = node.attributes
+        if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+            is_hidden = attributes.get("hidden") != "until-found"
+        else:
+            is_hidden = bool(HIDDEN_STYLE.search(attributes.get("style") or ""))
+        if is_hidden and node.tag not in {"html", "body", "main", "article"}:
+            node.decompose()
     for node in list(tree.css("aside")):
-        is_apart = not _is_in_main(node) and not CALLOUT.search(_names(node))
-        if is_apart or _link_share(node, _text(node)) > MIN_LINK_SHARE:
+        names = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
+        is_outside = not _is_in_main(node) and not CALLOUT.search(names)
+        if is_outside or _link_share(node, _text(node)) > MIN_LINK_SHARE:
             node.decompose()
     for node in list(tree.css("header")):
         if not _is_in_main(node) and not node.css_first("h1"):
@@ -87,43 +93,49 @@ def find(tree: Tree, *, is_overview: bool = False) -> Node:
     _remove_surroundings(body, SURROUNDINGS if not is_overview else frozenset())
     if is_overview:
         return body
-    _remove_page_contents(body)
-    return _main(tree, body)
+    # Lists of links to the headings of this page repeat them.
+    for node in list(body.css("ul, ol")):
+        links = node.css("a[href]")
+        if len(links) < 3 or node.parent is None:
+            continue
+        is_local = all((a.attributes.get("href") or "").startswith("#") for a in links)
+        is_in_table = any(parent.tag == "td" for parent in _parents(node))
+        if is_local and _link_share(node, _text(node)) > 0.9 and not is_in_table:
+            node.decompose()
+    return _find_main(tree, body)
 
 
-def _main(tree: Tree, body: Node) -> Node:
-    """Return the first candidate that has most of the text."""
+def _find_main(tree: Tree, body: Node) -> Node:
+    """Return the first candidate that has most of the text, or else all without menus.
+
+    If a parent also has the page's only main heading, it is the main element.
+    """
     text_length = len(_text(body))
     for selector in MAIN_SELECTORS:
-        found = tree.css(selector)
-        if len(found) == 1 and len(_text(found[0])) >= max(MIN_SHARE * text_length, 1):
-            return _with_heading(found[0], body, text_length)
-    _remove_link_lists(body)
-    return body
-
-
-def _with_heading(main: Node, body: Node, text_length: int) -> Node:
-    """Return the main element, or a parent that also has the page's only main heading."""
-    if len(body.css("h1")) != 1 or main.css_first("h1"):
+        candidates = tree.css(selector)
+        if len(candidates) != 1:
+            continue
+        [main] = candidates
+        main_length = len(_text(main))
+        if main_length < max(MIN_SHARE * text_length, 1):
+            continue
+        if len(body.css("h1")) != 1 or main.css_first("h1"):
+            return main
+        for ancestor in _parents(main):
+            if len(_text(ancestor)) > main_length / HEADING_SHARE:
+                return main
+            if ancestor.css_first("h1"):
+                return ancestor
         return main
-    ancestor = main.parent
-    limit = len(_text(main)) / HEADING_SHARE
-    while ancestor is not None and len(_text(ancestor)) <= limit:
-        if ancestor.css_first("h1"):
-            return ancestor
-        ancestor = ancestor.parent
-    return main
-
-
-def _remove_hidden(body: Node) -> None:
-    for node in list(body.css("[hidden], [aria-hidden=true], [style]")):
-        about = node.attributes
-        if "hidden" in about or about.get("aria-hidden") == "true":
-            is_hidden = about.get("hidden") != "until-found"
-        else:
-            is_hidden = bool(HIDDEN_STYLE.search(about.get("style") or ""))
-        if is_hidden and node.tag not in {"html", "body", "main", "article"}:
+    # Menus are lists of many short links, and nothing else.
+    for node in list(body.css("ul, ol")):
+        links = node.css("a[href]")
+        if len(links) < 4 or node.parent is None:
+            continue
+        text = _text(node)
+        if _link_share(node, text) > 0.9 and len(text) / len(links) < 40:
             node.decompose()
+    return body
 
 
 def _remove_surroundings(body: Node, possible: frozenset[str]) -> None:
@@ -131,10 +143,14 @@ def _remove_surroundings(body: Node, possible: frozenset[str]) -> None:
     for node in list(body.css("[class], [id]")):
         if node.tag in UNTOUCHED or node.parent is None:
             continue
-        words = _kind_words(node)
-        is_sure = words & NEVER_CONTENT
-        is_possible = words & possible
-        if not (is_sure or is_possible):
+        # Words of its classes, and of its id unless that is made from a heading.
+        name_words = WORDS.findall(node.attributes.get("class") or "")
+        id_words = WORDS.findall(node.attributes.get("id") or "")
+        if len(id_words) <= MAX_ID_WORDS:
+            name_words += id_words
+        names = {name_word.lower() for name_word in name_words}
+        is_sure = names & NEVER_CONTENT
+        if not (is_sure or names & possible):
             continue
         text = _text(node)
         if len(text) > MAX_SHARE * text_length or (node.css_first("h1") and not is_sure):
@@ -146,28 +162,6 @@ def _remove_surroundings(body: Node, possible: frozenset[str]) -> None:
             link.decompose()
 
 
-def _remove_page_contents(body: Node) -> None:
-    """Remove lists of links to the headings of this page, which repeat them."""
-    for node in list(body.css("ul, ol")):
-        links = node.css("a[href]")
-        if len(links) < 3 or node.parent is None:
-            continue
-        is_local = all((a.attributes.get("href") or "").startswith("#") for a in links)
-        if is_local and _link_share(node, _text(node)) > 0.9 and not _is_inside(node, {"td"}):
-            node.decompose()
-
-
-def _remove_link_lists(body: Node) -> None:
-    """Remove menus: lists of many short links, and nothing else."""
-    for node in list(body.css("ul, ol")):
-        links = node.css("a[href]")
-        if len(links) < 4 or node.parent is None:
-            continue
-        text = _text(node)
-        if _link_share(node, text) > 0.9 and len(text) / len(links) < 40:
-            node.decompose()
-
-
 def _link_share(node: Node, text: str) -> float:
     linked = sum(len(_text(a)) for a in node.css("a[href]"))
     return linked / len(text) if text else 1.0
@@ -175,23 +169,6 @@ def _link_share(node: Node, text: str) -> float:
 
 def _text(node: Node) -> str:
     return "".join((node.text() or "").split())
-
-
-def _names(node: Node) -> str:
-    about = node.attributes
-    return f"{about.get('class') or ''} {about.get('id') or ''}"
-
-
-def _kind_words(node: Node) -> set[str]:
-    """Return words of its classes, and of its id unless that is made from a heading."""
-    about = node.attributes
-    named = WORDS.findall(about.get("id") or "")
-    named = named if len(named) <= MAX_ID_WORDS else []
-    return {word.lower() for word in (*WORDS.findall(about.get("class") or ""), *named)}
-
-
-def _is_inside(node: Node, tags: set[str]) -> bool:
-    return any(parent.tag in tags for parent in _parents(node))
 
 
 def _is_in_main(node: Node) -> bool:

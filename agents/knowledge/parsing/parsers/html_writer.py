@@ -17,6 +17,8 @@ MARKS = {"¶", "#", "§", "🔗", ""}
 MAX_DEPTH = 300
 MAX_SPAN = 50
 LINE_BREAK = "\v"  # of the page's author, unlike line ends in its source
+# Between Japanese lines that are only wrapped in the source, a space would be wrong.
+WRAPPED = re.compile(rf"(?<=[{markdown.WIDE}])[ \t]*\n\s*(?=[{markdown.WIDE}])")
 
 
 def write(root: Node) -> str:
@@ -56,7 +58,9 @@ def _block(node: Node, depth: int) -> Iterator[str]:
         if text := _heading_text(node):
             yield markdown.heading(HEADINGS[tag], text)
     elif tag == "pre":
-        yield _code_block(node)
+        text = markdown.clean(node.text() or "").rstrip()
+        fence = "~~~" if "```" in text else "```"
+        yield f"{fence}\n{text}\n{fence}" if text.strip() else ""
     elif tag in {"ul", "ol", "dir"}:
         yield "\n".join(_items(node, depth))
     elif tag == "table":
@@ -67,7 +71,7 @@ def _block(node: Node, depth: int) -> Iterator[str]:
         yield from _definitions(node, depth)
     elif tag == "hr":
         return
-    elif tag == "summary" or tag == "legend" or tag == "figcaption":
+    elif tag in {"summary", "legend", "figcaption"}:
         yield inline_text(node)
     else:
         yield from _blocks(node, depth)
@@ -78,12 +82,6 @@ def _heading_text(node: Node) -> str:
         if (link.text() or "").strip() in MARKS:
             link.decompose()
     return inline_text(node).strip(" ¶#🔗")
-
-
-def _code_block(node: Node) -> str:
-    text = markdown.clean(node.text() or "").rstrip()
-    fence = "~~~" if "```" in text else "```"
-    return f"{fence}\n{text}\n{fence}" if text.strip() else ""
 
 
 def _items(node: Node, depth: int) -> Iterator[str]:
@@ -97,7 +95,10 @@ def _items(node: Node, depth: int) -> Iterator[str]:
         blocks = [block for block in _content(child, depth + 1) if block.strip()]
         if not blocks:
             continue
-        text = blocks[0] + "".join(_item_block(block) for block in blocks[1:])
+        text = blocks[0]
+        for block in blocks[1:]:
+            # Lists follow at once, others after a line.
+            text += f"\n{block}" if re.match(r"(?:-|\d+\.) ", block) else f"\n\n{block}"
         indent = " " * (len(mark) + 1)
         yield re.sub(r"\n(?=[^\n])", f"\n{indent}", f"{mark} {text.strip()}")
 
@@ -110,11 +111,6 @@ def _content(node: Node, depth: int) -> Iterator[str]:
         yield from _block(node, depth)
     else:
         yield markdown.escape(_finish("".join(_inline_node(node, depth))))
-
-
-def _item_block(block: str) -> str:
-    """Return a block of an item after its first: lists follow at once, others after a line."""
-    return f"\n{block}" if re.match(r"(?:-|\d+\.) ", block) else f"\n\n{block}"
 
 
 def _definitions(node: Node, depth: int) -> Iterator[str]:
@@ -138,7 +134,24 @@ def _table(node: Node, depth: int) -> Iterator[str]:
         for cell in _cells(node):
             yield from _blocks(cell, depth + 1)
         return
-    yield markdown.table(_grid(node))
+    # A cell over several rows is repeated, so that each row is complete.
+    grid: list[list[str]] = []
+    pending: dict[int, tuple[int, str]] = {}  # by column: rows left, and the text
+    for row in node.css("tr"):
+        cells: list[str] = []
+        for cell in _children(row):
+            if cell.tag not in {"td", "th"}:
+                continue
+            _fill(cells, pending)
+            text = inline_text(cell)
+            rows = _span(cell, "rowspan")
+            for column in range(_span(cell, "colspan")):
+                if rows > 1:
+                    pending[len(cells)] = (rows - 1, text if column == 0 else "")
+                cells.append(text if column == 0 else "")
+        _fill(cells, pending)
+        grid.append(cells)
+    yield markdown.table(grid)
 
 
 def _is_layout(node: Node) -> bool:
@@ -161,32 +174,12 @@ def _cells(node: Node) -> Iterator[Node]:
             yield from _cells(child)
 
 
-def _grid(node: Node) -> list[list[str]]:
-    """Return the rows; a cell over several rows is repeated, so that each row is complete."""
-    grid: list[list[str]] = []
-    pending: dict[int, tuple[int, str]] = {}  # by column: rows left, and the text
-    for row in node.css("tr"):
-        cells: list[str] = []
-        for cell in (each for each in _children(row) if each.tag in {"td", "th"}):
-            _fill(cells, pending)
-            text = inline_text(cell)
-            rows, columns = _span(cell, "rowspan"), _span(cell, "colspan")
-            for at in range(columns):
-                if rows > 1:
-                    pending[len(cells)] = (rows - 1, text if at == 0 else "")
-                cells.append(text if at == 0 else "")
-        _fill(cells, pending)
-        grid.append(cells)
-    return grid
-
-
 def _fill(cells: list[str], pending: dict[int, tuple[int, str]]) -> None:
+    """Add the cells of rows above that reach into this row."""
     while len(cells) in pending:
-        left, text = pending.pop(len(cells))
-        if left > 1:
-            pending[len(cells)] = (left - 1, text)
-            cells.append(text)
-            continue
+        rows, text = pending.pop(len(cells))
+        if rows > 1:
+            pending[len(cells)] = (rows - 1, text)
         cells.append(text)
 
 
@@ -223,23 +216,15 @@ def _inline_node(node: Node, depth: int) -> Iterator[str]:
 
 def _finish(text: str) -> str:
     """Collapse white space, and turn breaks into line ends."""
-    lines = _join_wide(text).replace("\n", " ").split(LINE_BREAK)
+    lines = WRAPPED.sub("", text).replace("\n", " ").split(LINE_BREAK)
     return "\n".join(map(markdown.collapse, lines)).strip()
-
-
-WRAPPED = re.compile(rf"(?<=[{markdown.WIDE}])[ \t]*\n\s*(?=[{markdown.WIDE}])")
-
-
-def _join_wide(text: str) -> str:
-    """Join Japanese lines that are only wrapped in the source, where a space would be wrong."""
-    return WRAPPED.sub("", text)
 
 
 def _contains_block(node: Node) -> bool:
     """Whether an inline element has block elements in it, such as a link around a card."""
     if node.tag.startswith("-") or node.child is None:
         return False
-    return any(each.tag in BLOCKS for each in node.traverse(include_text=False))
+    return any(child.tag in BLOCKS for child in node.traverse(include_text=False))
 
 
 def _children(node: Node) -> Iterator[Node]:

@@ -3,6 +3,8 @@
 from io import BytesIO
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+
 from . import ocr
 from .archive import DAMAGED
 from .values import (
@@ -15,8 +17,10 @@ from .values import (
 
 MAX_PIXELS = 40_000_000
 MAX_SIDE = 2_600
-NO_TEXT = "No text was found in this image."
-TOO_MANY_PIXELS = f"This image is larger than {MAX_PIXELS // 1_000_000} megapixels."
+NO_TEXT = _("No text was found in this image.")
+TOO_MANY_PIXELS = _(
+    "This image is larger than %(size)s megapixels.", size=MAX_PIXELS // 1_000_000
+)
 
 
 def parse(source: SourceFile) -> ParsedDocument:
@@ -46,21 +50,15 @@ def load(data: bytes) -> Any:
             image.load()
             upright = ImageOps.exif_transpose(image)
             upright.thumbnail((MAX_SIDE, MAX_SIDE))
-            return numpy.asarray(_on_white(upright))
+            if upright.mode in {"RGBA", "LA", "P", "PA"}:
+                # Black text on a clear background is common.
+                clear = upright.convert("RGBA")
+                white = Image.new("RGBA", clear.size, "white")
+                upright = Image.alpha_composite(white, clear)
+            return numpy.asarray(upright.convert("RGB"))
     except Image.DecompressionBombError as error:
         raise UnreadableDocument(TOO_MANY_PIXELS) from error
     except (OSError, ValueError, SyntaxError, EOFError, OverflowError) as error:
         if isinstance(error, UnreadableDocument):
             raise
         raise UnreadableDocument(DAMAGED) from error
-
-
-def _on_white(image: Any) -> Any:
-    """Return an image without transparency; black text on a clear background is common."""
-    from PIL import Image
-
-    if image.mode not in {"RGBA", "LA", "P", "PA"}:
-        return image.convert("RGB")
-    clear = image.convert("RGBA")
-    white = Image.new("RGBA", clear.size, "white")
-    return Image.alpha_composite(white, clear).convert("RGB")

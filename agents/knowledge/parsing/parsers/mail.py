@@ -6,6 +6,8 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import cast
 
+from agents.engine.sentences import Sentence as _
+
 from . import html, markdown
 from .archive import DAMAGED
 from .encoding import decode_leniently
@@ -30,11 +32,23 @@ def parse(source: SourceFile) -> ParsedDocument:
     head = "\n".join(
         f"**{name}:** {value}  " for name in HEADERS if (value := _header(message, name))
     )
-    found, notes = _attachments(message, source)
-    listed = ", ".join(name for name, _ in found)
-    blocks = [head, _body(message, source), f"**Attachments:** {listed}" if listed else ""]
+    attachments, notes = _read_attachments(message, source)
+    # The message as text, or else as HTML.
+    readable: dict[str, str] = {}
+    for number, part in enumerate(message.walk()):
+        kind = part.get_content_type()
+        if number < MAX_PARTS and kind in {"text/plain", "text/html"} and not _filename(part):
+            data = part.get_payload(decode=True)
+            charset = part.get_content_charset() or ""
+            text = decode_leniently(data, charset) if isinstance(data, bytes) else ""
+            readable.setdefault(kind, text)
+    body = markdown.escape(readable.get("text/plain", ""))
+    if not body.strip() and "text/html" in readable:
+        body = html.convert(readable["text/html"], source.work).text
+    names = ", ".join(name for name, _ in attachments)
+    blocks = [head, body, f"**Attachments:** {names}" if names else ""]
     parts = [ParsedPart(text=markdown.join(blocks))]
-    parts += [part for _, parsed in found for part in parsed]
+    parts += [part for _, attached in attachments for part in attached]
     return ParsedDocument(title=subject, parts=parts, notes=notes)
 
 
@@ -50,25 +64,6 @@ def _header(message: EmailMessage, name: str) -> str:
         return ""
 
 
-def _body(message: EmailMessage, source: SourceFile) -> str:
-    """Return the message as text, or else as HTML."""
-    readable: dict[str, str] = {}
-    for number, part in enumerate(message.walk()):
-        kind = part.get_content_type()
-        if number < MAX_PARTS and kind in {"text/plain", "text/html"} and not _filename(part):
-            readable.setdefault(kind, _text(part))
-    plain = readable.get("text/plain", "")
-    if plain.strip() or "text/html" not in readable:
-        return markdown.escape(plain)
-    return html.convert(readable["text/html"], source.work).text
-
-
-def _text(part: EmailMessage) -> str:
-    data = part.get_payload(decode=True)
-    charset = part.get_content_charset() or ""
-    return decode_leniently(data, charset) if isinstance(data, bytes) else ""
-
-
 def _filename(part: object) -> str:
     try:
         return cast(EmailMessage, part).get_filename() or ""
@@ -76,33 +71,39 @@ def _filename(part: object) -> str:
         return ""
 
 
-def _attachments(
+def _read_attachments(
     message: EmailMessage, source: SourceFile
 ) -> tuple[list[tuple[str, list[ParsedPart]]], list[str]]:
     """Return the attachments' names and parts, and notes about those that can't be read."""
     from . import parse as parse_any
 
-    found: list[tuple[str, list[ParsedPart]]] = []
-    notes = []
-    for part in message.walk():
-        name, data = _filename(part), part.get_payload(decode=True)
+    attachments: list[tuple[str, list[ParsedPart]]] = []
+    notes: list[str] = []
+    for attachment in message.walk():
+        name = _filename(attachment)
+        data = attachment.get_payload(decode=True)
         if not name or not isinstance(data, bytes):
             continue
-        if source.depth or len(found) >= MAX_ATTACHMENTS:
-            found.append((name, []))
+        parts: list[ParsedPart] = []
+        attachments.append((name, parts))
+        if source.depth or len(attachments) > MAX_ATTACHMENTS:
             continue
         try:
             parsed = parse_any(replace(source, data=data, name=name, mime_type="", depth=1))
         except UnreadableDocument as error:
-            notes.append(f"The attachment {name!r} wasn't read. {error}")
-            found.append((name, []))
+            notes.append(
+                _(
+                    "The attachment %(words)s wasn't read. %(sentence)s",
+                    words=repr(name),
+                    sentence=error,
+                )
+            )
             continue
-        found.append((name, [_label(each, name) for each in parsed.parts]))
-    return found, notes
-
-
-def _label(part: ParsedPart, name: str) -> ParsedPart:
-    """Return an attachment's part under its name; numbers are the e-mail's."""
-    part_label = part.label or (f"{part.number}" if part.kind != "text" else "")
-    label = f"{name}: {part_label}" if part_label else name
-    return ParsedPart(text=part.text, label=label[:200], is_recognized=part.is_recognized)
+        for part in parsed.parts:
+            # Under the attachment's name; numbers are the e-mail's.
+            part_label = part.label or (f"{part.number}" if part.kind != "text" else "")
+            label = f"{name}: {part_label}" if part_label else name
+            parts.append(
+                ParsedPart(text=part.text, label=label[:200], is_recognized=part.is_recognized)
+            )
+    return attachments, notes

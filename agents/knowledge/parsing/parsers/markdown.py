@@ -44,12 +44,12 @@ def heading(level: int, text: str) -> str:
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose first row is the header, without empty rows and columns."""
-    cells = [[cell(each) for each in row[:MAX_COLUMNS]] for row in rows]
+    cells = [[cell(text) for text in row[:MAX_COLUMNS]] for row in rows]
     cells = [row for row in cells if any(row)]
     width = max((len(row) for row in cells), default=0)
     cells = [row + [""] * (width - len(row)) for row in cells]
-    used = [at for at in range(width) if any(row[at] for row in cells)]
-    lines = [_line([row[at] for at in used]) for row in cells]
+    used = [column for column in range(width) if any(row[column] for row in cells)]
+    lines = [_line([row[column] for column in used]) for row in cells]
     if not lines:
         return ""
     return "\n".join([lines[0], _line(["---"] * len(used)), *lines[1:]])
@@ -73,20 +73,19 @@ def parts(text: str, kind: Kind = "text") -> list[ParsedPart]:
     text = clean(text)
     if len(text) <= PART_CHARS:
         return [ParsedPart(kind=kind, text=text)]
-    return [ParsedPart(kind=kind, text=piece) for piece in _split(text)]
-
-
-def _split(text: str) -> Iterable[str]:
+    split: list[ParsedPart] = []
     lines: list[str] = []
-    size, is_fenced = 0, False
+    size = 0
+    is_fenced = False
     for line in text.split("\n"):
         is_fenced ^= bool(FENCE.match(line))
         is_start = TOP_HEADING.match(line) and size > PART_CHARS // 2 or not line
         if size > PART_CHARS * (1 if is_start and not is_fenced else 2) or (
             is_start and line and not is_fenced
         ):
-            yield "\n".join(lines)
-            lines, size = [], 0
+            split.append(ParsedPart(kind=kind, text="\n".join(lines)))
+            lines = []
+            size = 0
         lines.append(line)
         size += len(line) + 1
-    yield "\n".join(lines)
+    return [*split, ParsedPart(kind=kind, text="\n".join(lines))]

@@ -2,10 +2,12 @@
 
 from xml.etree.ElementTree import Element
 
+from agents.engine.sentences import Sentence as _
+
 from . import markdown
 from .archive import Archive
 
-MACROS = "It contains macros, which were ignored."
+MACROS = _("It contains macros, which were ignored.")
 DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 

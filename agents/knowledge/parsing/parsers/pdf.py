@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine.sentences import Sentence as _
+
 from . import markdown, ocr
 from .archive import DAMAGED
 from .sniffing import PROTECTED
@@ -28,7 +30,9 @@ HEADING_RATIO = 1.18
 MAX_HEADING_CHARS = 120
 MAX_PAGE_CHARS = 200_000
 MAX_BOOKMARKS = 5_000
-PAGE_STEPS, LETTER_STEPS = 1_000, 4
+PAGE_STEPS = 1_000
+LETTER_STEPS = 4
+HYPHEN = "\x02"  # at the end of a line
 WIDE_END = re.compile(f"[{markdown.WIDE}]$")
 WIDE_START = re.compile(f"^[{markdown.WIDE}]")
 LIST_ITEM = re.compile(r"^(?:[•●○■□◆・‣▪\-–*]|\(?\d{1,3}[.)]|[①-⑳])\s*\S")
@@ -38,8 +42,8 @@ JUNK_TITLE = re.compile(
     r".*\.(?:docx?|pptx?|xlsx?|indd|dvi|tex|pdf)$)",
     re.IGNORECASE,
 )
-NO_TEXT = "This PDF has no text layer, and no text was recognized on its pages."
-NO_OCR = f"This PDF has no text layer. {ocr.MISSING}"
+NO_TEXT = _("This PDF has no text layer, and no text was recognized on its pages.")
+NO_OCR = _("This PDF has no text layer. %(sentence)s", sentence=ocr.MISSING)
 
 
 @dataclass(slots=True)
@@ -70,10 +74,22 @@ def _parse(pdf: Any, source: SourceFile) -> ParsedDocument:
     count = len(pdf)
     reader = _Reader(pdf, source, min(count, MAX_PAGES))
     pages = list(reader.pages())
-    body_height = _body_height(pages)
-    levels = _heading_levels(pages, body_height)
+    lines = [line for page in pages if isinstance(page, list) for line in page]
+    # The height of most of the text, and the levels of those that are larger: at most three.
+    chars_by_height: Counter[float] = Counter()
+    for line in lines:
+        chars_by_height[round(line.height, 1)] += len(line.text)
+    body_height = chars_by_height.most_common(1)[0][0] if chars_by_height else 0.0
+    min_height = body_height * HEADING_RATIO
+    heights = {
+        round(line.height)
+        for line in lines
+        if body_height and line.height > min_height and _is_title_like(line.text)
+    }
+    largest = sorted(heights, reverse=True)
+    levels = {height: min(level, 3) for level, height in enumerate(largest, start=1)}
     bookmarks = _bookmarks(pdf)
-    parts = []
+    parts: list[ParsedPart] = []
     for number, page in enumerate(pages, start=1):
         if isinstance(page, str):
             part = ParsedPart(kind="page", number=number, text=page, is_recognized=True)
@@ -83,9 +99,15 @@ def _parse(pdf: Any, source: SourceFile) -> ParsedDocument:
         parts.append(part)
     notes = list(reader.notes)
     if count > reader.count:
-        notes.append(f"Only the first {reader.count:,} of {count:,} pages were read.")
+        notes.append(
+            _(
+                "Only the first %(read)s of %(count)s pages were read.",
+                read=f"{reader.count:,}",
+                count=f"{count:,}",
+            )
+        )
     return ParsedDocument(
-        title=_title(pdf, pages, body_height),
+        title=_title(pdf, pages, min_height),
         parts=parts,
         pages=count,
         notes=notes,
@@ -97,8 +119,12 @@ class _Reader:
     """Reads the pages one by one: lines of text, or recognized text."""
 
     def __init__(self, pdf: Any, source: SourceFile, count: int) -> None:
-        self.pdf, self.source, self.count = pdf, source, count
-        self.recognized = self.scanned = self.broken = 0
+        self.pdf = pdf
+        self.source = source
+        self.count = count
+        self.recognized = 0
+        self.scanned = 0
+        self.broken = 0
         self.stop_recognizing = time.monotonic() + source.seconds * RECOGNITION_SHARE
 
     def pages(self) -> Iterator[list[Line] | str]:
@@ -116,7 +142,7 @@ class _Reader:
         self.source.progress(self.count, self.count)
 
     def _page(self, number: int) -> list[Line] | str:
-        from pypdfium2 import PdfiumError
+        from pypdfium2 import PdfiumError, raw
 
         try:
             page = self.pdf[number]
@@ -125,7 +151,11 @@ class _Reader:
             return []
         try:
             lines = list(_lines(page, self.source.work))
-            if sum(len(line.text) for line in lines) >= MIN_CHARS or not _has_picture(page):
+            if sum(len(line.text) for line in lines) >= MIN_CHARS:
+                return lines
+            kinds = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH]
+            pictures = page.get_objects(filter=kinds, max_depth=3)
+            if next(iter(pictures), None) is None:
                 return lines
             self.scanned += 1
             return self._recognize(page) or lines
@@ -153,22 +183,25 @@ class _Reader:
     @property
     def notes(self) -> Iterator[str]:
         if self.scanned and not ocr.is_available():
-            yield f"{self.scanned} scanned pages weren't read. {ocr.MISSING}"
+            yield _(
+                "%(count)s scanned pages weren't read. %(sentence)s",
+                count=self.scanned,
+                sentence=ocr.MISSING,
+            )
         elif self.scanned > self.recognized:
-            yield f"Only the first {self.recognized} of {self.scanned} scanned pages were read."
+            yield _(
+                "Only the first %(read)s of %(count)s scanned pages were read.",
+                read=self.recognized,
+                count=self.scanned,
+            )
         if self.broken:
-            yield f"{self.broken} damaged pages were left out."
-
-
-def _has_picture(page: Any) -> bool:
-    import pypdfium2.raw as raw
-
-    kinds = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH]
-    return next(iter(page.get_objects(filter=kinds, max_depth=3)), None) is not None
+            yield _("%(count)s damaged pages were left out.", count=self.broken)
 
 
 def _lines(page: Any, work: WorkLimit) -> Iterator[Line]:
     """Yield the lines of a page in the file's order, which is mostly the reading order."""
+    from pypdfium2 import raw
+
     textpage = page.get_textpage()
     try:
         count = min(textpage.count_chars(), MAX_PAGE_CHARS)
@@ -177,79 +210,46 @@ def _lines(page: Any, work: WorkLimit) -> Iterator[Line]:
         work.spend(count * LETTER_STEPS)
         start = 0
         letters: list[str] = []
-        for at in range(count):
-            letter = _letter(textpage, at)
-            if letter in "\r\n":
+        for position in range(count):
+            code = raw.FPDFText_GetUnicode(textpage, position)
+            if code in (0xFFFE, 0x2):  # a hyphen at the end of a line
+                letters.append(HYPHEN)
+            elif 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 and code not in (10, 13):
+                letters.append(chr(code))
+            else:  # a line end, or no character
                 if letters:
-                    yield from _line(textpage, "".join(letters), start, at - 1)
-                start, letters = at + 1, []
-            else:
-                letters.append(letter)
+                    yield from _line(textpage, "".join(letters), start, position - 1)
+                start = position + 1
+                letters = []
         if letters:
             yield from _line(textpage, "".join(letters), start, count - 1)
     finally:
         textpage.close()
 
 
-def _letter(textpage: Any, at: int) -> str:
-    import pypdfium2.raw as raw
-
-    code = raw.FPDFText_GetUnicode(textpage, at)
-    if code in (0xFFFE, 0x2):  # a hyphen at the end of a line
-        return "\x02"
-    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
-
-
 def _line(textpage: Any, text: str, start: int, end: int) -> Iterator[Line]:
+    from pypdfium2 import raw
+
     text = text.rstrip(" \t")
     if not text.strip():
         return
-    boxes = [box for at in (start, end) if (box := _box(textpage, at))]
+    boxes: list[Any] = []
+    for position in (start, end):
+        box = raw.FS_RECTF()
+        if raw.FPDFText_GetLooseCharBox(textpage, position, box):
+            boxes.append(box)
     if not boxes:
         yield Line(text, 0, 0, 0, 0)
         return
-    height = max(abs(box[3] - box[1]) for box in boxes)
-    yield Line(text, height, boxes[0][0], boxes[-1][2], boxes[0][3])
-
-
-def _box(textpage: Any, at: int) -> tuple[float, float, float, float] | None:
-    import pypdfium2.raw as raw
-
-    rect = raw.FS_RECTF()
-    if not raw.FPDFText_GetLooseCharBox(textpage, at, rect):
-        return None
-    return rect.left, rect.bottom, rect.right, rect.top
-
-
-def _body_height(pages: list[list[Line] | str]) -> float:
-    """Return the height of most of the text."""
-    heights: Counter[float] = Counter()
-    for page in pages:
-        for line in page if isinstance(page, list) else ():
-            heights[round(line.height, 1)] += len(line.text)
-    return heights.most_common(1)[0][0] if heights else 0.0
-
-
-def _heading_levels(pages: list[list[Line] | str], body_height: float) -> dict[float, int]:
-    """Return the level of each height that is larger than the text: at most three."""
-    heights: Counter[float] = Counter()
-    for page in pages:
-        for line in page if isinstance(page, list) else ():
-            if (
-                body_height
-                and line.height > body_height * HEADING_RATIO
-                and _is_title_like(line.text)
-            ):
-                heights[round(line.height)] += 1
-    largest = sorted(heights, reverse=True)
-    return {height: min(at, 3) for at, height in enumerate(largest, start=1)}
+    height = max(abs(box.top - box.bottom) for box in boxes)
+    yield Line(text, height, boxes[0].left, boxes[-1].right, boxes[0].top)
 
 
 def _is_title_like(text: str) -> bool:
     return 1 < len(text) <= MAX_HEADING_CHARS and any(letter.isalpha() for letter in text)
 
 
-def _write(lines: list[Line], levels: dict[float, int], bookmarks: dict[str, int]) -> str:
+def _write(lines: list[Line], levels: dict[int, int], bookmarks: dict[str, int]) -> str:
     """Return a page's Markdown: paragraphs joined from their lines, and headings."""
     edge = max((line.right for line in lines), default=0.0)
     blocks: list[str] = []
@@ -260,32 +260,40 @@ def _write(lines: list[Line], levels: dict[float, int], bookmarks: dict[str, int
         level = bookmarks.get(_fold(line.text)) or (
             levels.get(round(line.height), 0) if _is_title_like(line.text) else 0
         )
-        if level and level == heading_level and last is not None and _continues(last, line):
+        is_continued = (
+            level == heading_level
+            and last is not None
+            and abs(last.top - line.top) < last.height * 2
+            and not LIST_ITEM.match(line.text)
+        )
+        if level and is_continued:
             blocks[-1] = f"{blocks[-1]} {line.text.strip()}"
         elif level:
             blocks += [markdown.escape(paragraph), markdown.heading(level, line.text)]
             paragraph = ""
         elif paragraph and last is not None and _is_wrapped(last, line, edge):
-            paragraph = _join(paragraph, line.text)
+            text = line.text.strip()
+            if paragraph.endswith(HYPHEN):
+                paragraph = paragraph[:-1] + text
+            elif WIDE_END.search(paragraph) and WIDE_START.search(text):
+                paragraph += text
+            else:
+                paragraph = f"{paragraph} {text}"
         else:
             blocks.append(markdown.escape(paragraph))
             paragraph = line.text.strip()
-        last, heading_level = line, level
+        last = line
+        heading_level = level
     blocks.append(markdown.escape(paragraph))
-    return markdown.join(block.replace("\x02", "-") for block in blocks)
-
-
-def _continues(last: Line, line: Line) -> bool:
-    """Whether a heading goes on in this line."""
-    return abs(last.top - line.top) < last.height * 2 and not LIST_ITEM.match(line.text)
+    return markdown.join(block.replace(HYPHEN, "-") for block in blocks)
 
 
 def _is_wrapped(last: Line, line: Line, edge: float) -> bool:
     """Whether a line goes on where the last one had no more room."""
-    if LIST_ITEM.match(line.text) and not last.text.endswith("\x02"):
-        return False
-    if last.text.endswith("\x02"):
+    if last.text.endswith(HYPHEN):
         return True
+    if LIST_ITEM.match(line.text):
+        return False
     if last.height and abs(last.height - line.height) > max(last.height, line.height) * 0.25:
         return False
     gap = last.top - line.top
@@ -301,15 +309,6 @@ def _is_wrapped(last: Line, line: Line, edge: float) -> bool:
         and len(last.text) > 25
         and not SENTENCE_END.search(last.text)
     )
-
-
-def _join(paragraph: str, text: str) -> str:
-    text = text.strip()
-    if paragraph.endswith("\x02"):
-        return paragraph[:-1] + text
-    if WIDE_END.search(paragraph) and WIDE_START.search(text):
-        return paragraph + text
-    return f"{paragraph} {text}"
 
 
 def _bookmarks(pdf: Any) -> dict[int, dict[str, int]]:
@@ -335,7 +334,7 @@ def _fold(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-def _title(pdf: Any, pages: list[list[Line] | str], body_height: float) -> str:
+def _title(pdf: Any, pages: list[list[Line] | str], min_height: float) -> str:
     """Return the title in the file's properties, or the largest line of the first page."""
     metadata_title = markdown.collapse(pdf.get_metadata_value("Title") or "")
     if len(metadata_title) > 3 and not JUNK_TITLE.match(metadata_title):
@@ -345,6 +344,6 @@ def _title(pdf: Any, pages: list[list[Line] | str], body_height: float) -> str:
         return ""
     candidates = [line for line in first if _is_title_like(line.text)]
     largest = max(candidates, key=lambda line: line.height, default=None)
-    if largest is None or largest.height <= body_height * HEADING_RATIO:
+    if largest is None or largest.height <= min_height:
         return ""
-    return markdown.collapse(largest.text.replace("\x02", "-"))
+    return markdown.collapse(largest.text.replace(HYPHEN, "-"))

@@ -2,6 +2,8 @@
 
 import re
 
+from agents.engine.sentences import Sentence as _
+
 from . import markdown
 from .encoding import decode, normalize_lines
 from .sniffing import UNKNOWN
@@ -9,7 +11,7 @@ from .values import MAX_CHARS, ParsedDocument, SourceFile, UnreadableDocument
 
 CONTROL_CHARS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 MAX_CONTROL_SHARE = 0.01
-TRUNCATED = "Only the first {limit:,} characters were read."
+TRUNCATED = _("Only the first %(limit)s characters were read.")
 
 
 def parse(source: SourceFile) -> ParsedDocument:
@@ -28,4 +30,4 @@ def read(source: SourceFile) -> tuple[str, list[str]]:
     text = normalize_lines(text)
     if len(text) <= MAX_CHARS:
         return text, []
-    return text[:MAX_CHARS], [TRUNCATED.format(limit=MAX_CHARS)]
+    return text[:MAX_CHARS], [TRUNCATED.fill(limit=f"{MAX_CHARS:,}")]

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
+from agents.engine.sentences import Sentence as _
+
 from . import markdown
 from .archive import Archive
 from .office import local_name, macro_notes, property_title
@@ -15,8 +17,18 @@ UNSAID = {"sldNum", "dt", "ftr", "hdr", "sldImg"}
 
 def parse(source: SourceFile) -> ParsedDocument:
     archive = Archive(source.data, source.work)
-    slides = _slides(archive)[:MAX_SLIDES]
-    parts, title = [], property_title(archive)
+    slides: list[str] = []
+    if "ppt/presentation.xml" in archive.names:
+        targets = archive.relationships("ppt/presentation.xml")
+        for element in archive.xml("ppt/presentation.xml").iter():
+            if local_name(element) == "sldId":
+                keys = (value for key, value in element.attrib.items() if key.endswith("}id"))
+                kind, target = targets.get(next(keys, ""), ("", ""))
+                if kind == "slide" and target in archive.names:
+                    slides.append(target)
+    slides = list(dict.fromkeys(slides))[:MAX_SLIDES]
+    parts: list[ParsedPart] = []
+    title = property_title(archive)
     for number, name in enumerate(slides, start=1):
         source.progress(number - 1, len(slides))
         heading, text = _slide(archive, name)
@@ -27,28 +39,14 @@ def parse(source: SourceFile) -> ParsedDocument:
         parts=parts,
         pages=len(slides),
         notes=macro_notes(archive),
-        why_empty="This presentation contains no text. Its slides may be pictures.",
+        why_empty=_("This presentation contains no text. Its slides may be pictures."),
     )
 
 
-def _slides(archive: Archive) -> list[str]:
-    """Return the slides' names in the order of the presentation."""
-    main = "ppt/presentation.xml"
-    if main not in archive.names:
-        return []
-    targets = archive.relationships(main)
-    found = []
-    for element in archive.xml(main).iter():
-        if local_name(element) == "sldId":
-            keys = (value for key, value in element.attrib.items() if key.endswith("}id"))
-            kind, target = targets.get(next(keys, ""), ("", ""))
-            if kind == "slide" and target in archive.names:
-                found.append(target)
-    return list(dict.fromkeys(found))
-
-
 def _slide(archive: Archive, name: str) -> tuple[str, str]:
-    title, blocks = "", []
+    """Return a slide's title, and its text with notes and diagrams."""
+    title = ""
+    blocks: list[str] = []
     for kind, block in _shapes(archive.xml(name)):
         if kind in TITLES and not title:
             title = markdown.collapse(block)
@@ -72,9 +70,13 @@ def _shapes(parent: Element) -> Iterator[tuple[str, str]]:
         if tag == "Fallback":
             continue
         if tag == "sp":
-            kind = _placeholder(element)
-            if kind not in UNSAID:
-                yield kind, _text_block(element, is_title=kind in TITLES)
+            placeholder = next((e for e in element.iter() if local_name(e) == "ph"), None)
+            kind = "" if placeholder is None else placeholder.get("type", "body")
+            if kind in TITLES:
+                yield kind, " ".join(_lines(element))
+            elif kind not in UNSAID:
+                lines = [(level, line) for level, line in _leveled_lines(element) if line]
+                yield kind, "\n".join(f"{'  ' * level}- {line}" for level, line in lines)
         elif tag == "tbl":
             rows = [row for row in element if local_name(row) == "tr"]
             cells = [
@@ -83,19 +85,6 @@ def _shapes(parent: Element) -> Iterator[tuple[str, str]]:
             yield "", markdown.table(cells)
         else:
             yield from _shapes(element)
-
-
-def _placeholder(shape: Element) -> str:
-    for element in shape.iter():
-        if local_name(element) == "ph":
-            return element.get("type", "body")
-    return ""
-
-
-def _text_block(shape: Element, *, is_title: bool) -> str:
-    if is_title:
-        return " ".join(_lines(shape))
-    return "\n".join(f"{'  ' * level}- {line}" for level, line in _leveled_lines(shape) if line)
 
 
 def _lines(element: Element) -> list[str]:

@@ -1,7 +1,7 @@
 """Writes rows of a sheet in groups, each a table with the header."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from . import markdown
 
@@ -18,44 +18,29 @@ def write(rows: Iterable[Sequence[str]]) -> tuple[str, bool]:
 
     The header is repeated, so that every passage says what its figures are.
     """
-    numbered = _numbered(rows)
-    first = list(islice(numbered, HEADER_SEARCH))
-    at = _header_position(first)
-    above, rest = first[:at], first[at:]
-    blocks = ["\n".join(" ".join(filter(None, row)) for _, row in above)]
+    numbered = (
+        (number, cells)
+        for number, row in enumerate(rows, start=1)
+        if any(cells := [markdown.cell(text) for text in row[:MAX_COLUMNS]])
+    )
+    first_rows = list(islice(numbered, HEADER_SEARCH))
+    # The header is the first row that is about as wide as the widest.
+    widths = [sum(map(bool, row)) for _, row in first_rows]
+    widest = max(widths, default=0)
+    position = next((i for i, width in enumerate(widths) if width * 3 >= widest * 2), 0)
+    blocks = ["\n".join(" ".join(filter(None, row)) for _, row in first_rows[:position])]
     size = 0
-    header = rest[0][1] if rest else []
-    for group in _groups(_chain(rest[1:], numbered)):
+    header = first_rows[position][1] if first_rows else []
+    for group in _groups(chain(first_rows[position + 1 :], numbered)):
         text = markdown.table([header, *(row for _, row in group)])
-        first_row, last_row = group[0][0], group[-1][0]
-        blocks.append(f"### Rows {first_row}–{last_row}\n\n{text}")
+        last_row = group[-1][0]
+        blocks.append(f"### Rows {group[0][0]}–{last_row}\n\n{text}")
         size += len(text)
         if size > MAX_CHARS or last_row >= MAX_ROWS:
             return markdown.join(blocks), True
     if len(blocks) == 1 and header:
         blocks.append(markdown.table([header]))
     return markdown.join(blocks), False
-
-
-def _numbered(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
-    for number, row in enumerate(rows, start=1):
-        cells = [markdown.cell(each) for each in row[:MAX_COLUMNS]]
-        if any(cells):
-            yield number, cells
-
-
-def _chain(
-    first: list[tuple[int, list[str]]], rest: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    yield from first
-    yield from rest
-
-
-def _header_position(rows: list[tuple[int, list[str]]]) -> int:
-    """Return which row is the header: the first that is about as wide as the widest."""
-    widths = [sum(map(bool, row)) for _, row in rows]
-    widest = max(widths, default=0)
-    return next((at for at, width in enumerate(widths) if width * 3 >= widest * 2), 0)
 
 
 def _groups(
@@ -67,7 +52,8 @@ def _groups(
         length = sum(map(len, row))
         if group and (len(group) == GROUP_ROWS or size + length > GROUP_CHARS):
             yield group
-            group, size = [], 0
+            group = []
+            size = 0
         group.append((number, row))
         size += length
     if group:

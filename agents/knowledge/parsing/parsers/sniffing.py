@@ -1,51 +1,127 @@
 """Finds out what a file is from its content; its name only decides between kinds of text."""
 
 import re
-from enum import StrEnum
+from dataclasses import dataclass
 from io import BytesIO
 from zipfile import is_zipfile
 
 from agents import file_types
+from agents.engine.sentences import Sentence as _
 
 from .values import SourceFile, UnreadableDocument
 
 
-class Format(StrEnum):
-    PDF = "PDF"
-    DOCX = "Word document"
-    PPTX = "PowerPoint presentation"
-    SPREADSHEET = "spreadsheet"
-    DELIMITED = "CSV file"
-    EPUB = "EPUB book"
-    HTML = "web page"
-    MAIL = "e-mail"
-    MARKDOWN = "Markdown file"
-    TEXT = "text file"
-    IMAGE = "image"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentType:
+    """A kind of document: the module that parses it, and how it is recognized."""
+
+    label: str
+    parser: str
+    endings: tuple[str, ...]
+    contents: tuple[str, ...] = ()  # what `file_types.sniff` says of it, unless it is text
+    mime_types: tuple[str, ...] = ()  # what a web server says of it
+    is_text: bool = False
 
 
-BY_SUFFIX = {
-    **dict.fromkeys((".pdf",), Format.PDF),
-    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), Format.DOCX),
-    **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), Format.PPTX),
-    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods"), Format.SPREADSHEET),
-    **dict.fromkeys((".csv", ".tsv"), Format.DELIMITED),
-    **dict.fromkeys((".epub",), Format.EPUB),
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".svg"), Format.HTML),
-    **dict.fromkeys((".eml",), Format.MAIL),
-    **dict.fromkeys((".md", ".markdown", ".mdx"), Format.MARKDOWN),
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"), Format.IMAGE),
-    **dict.fromkeys((".tif", ".tiff", ".heic", ".heif", ".avif"), Format.IMAGE),
-}
-BY_MIME_TYPE = {
-    "text/html": Format.HTML,
-    "application/xhtml+xml": Format.HTML,
-    "text/csv": Format.DELIMITED,
-    "text/tab-separated-values": Format.DELIMITED,
-    "text/markdown": Format.MARKDOWN,
-    "message/rfc822": Format.MAIL,
-}
-TEXTUAL = {Format.DELIMITED, Format.HTML, Format.MAIL, Format.MARKDOWN, Format.TEXT}
+PDF = DocumentType(
+    label="PDF",
+    parser="pdf",
+    endings=(".pdf",),
+    contents=(file_types.PDF,),
+)
+DOCX = DocumentType(
+    label=_("Word document"),
+    parser="docx",
+    endings=(".docx", ".docm", ".dotx", ".dotm"),
+    contents=(file_types.DOCX,),
+)
+PPTX = DocumentType(
+    label=_("PowerPoint presentation"),
+    parser="pptx",
+    endings=(".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"),
+    contents=(file_types.PPTX,),
+)
+SPREADSHEET = DocumentType(
+    label=_("spreadsheet"),
+    parser="spreadsheet",
+    endings=(".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods"),
+    contents=(file_types.XLSX, file_types.ODS),
+)
+DELIMITED = DocumentType(
+    label=_("CSV file"),
+    parser="delimited",
+    endings=(".csv", ".tsv"),
+    mime_types=("text/csv", "text/tab-separated-values"),
+    is_text=True,
+)
+EPUB = DocumentType(
+    label=_("EPUB book"),
+    parser="epub",
+    endings=(".epub",),
+    contents=(file_types.EPUB,),
+)
+HTML = DocumentType(
+    label=_("web page"),
+    parser="html",
+    endings=(".html", ".htm", ".xhtml", ".svg"),
+    mime_types=("text/html", "application/xhtml+xml"),
+    is_text=True,
+)
+MAIL = DocumentType(
+    label=_("e-mail"),
+    parser="mail",
+    endings=(".eml",),
+    mime_types=("message/rfc822",),
+    is_text=True,
+)
+MARKDOWN = DocumentType(
+    label=_("Markdown file"),
+    parser="markdown_file",
+    endings=(".md", ".markdown", ".mdx"),
+    mime_types=("text/markdown",),
+    is_text=True,
+)
+IMAGE = DocumentType(
+    label=_("image"),
+    parser="image",
+    endings=(
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".webp",
+        ".bmp",
+        ".tif",
+        ".tiff",
+        ".heic",
+        ".heif",
+        ".avif",
+    ),
+)
+TEXT = DocumentType(
+    label=_("text file"),
+    parser="plain",
+    endings=(".txt", ".text", ".log", ".rst", ".json", ".yaml", ".yml"),
+    is_text=True,
+)
+# All that can be read. What is expected and found follows from it, and what a folder offers.
+TYPES = (
+    PDF,
+    DOCX,
+    PPTX,
+    SPREADSHEET,
+    DELIMITED,
+    EPUB,
+    HTML,
+    MAIL,
+    MARKDOWN,
+    IMAGE,
+    TEXT,
+)
+BY_ENDING = {ending: kind for kind in TYPES for ending in kind.endings}
+BY_MIME_TYPE = {mime_type: kind for kind in TYPES for mime_type in kind.mime_types}
+BY_CONTENT = {content: kind for kind in TYPES for content in kind.contents}
+
 HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*\?>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
@@ -53,22 +129,14 @@ HTML_START = re.compile(
 HEADER_LINE = re.compile(rb"[A-Za-z][A-Za-z0-9-]{1,40}:[ \t]")
 MAIL_HEADERS = (b"from:", b"received:", b"return-path:", b"mime-version:", b"message-id:")
 
-ARCHIVE = "Archives can't be read. Unpack it and upload the files in it."
-PROGRAM = "Programs can't be read as documents."
-MEDIA = "Audio and video files can't be read as documents."
-OLD_OFFICE = (
+ARCHIVE = _("Archives can't be read. Unpack it and upload the files in it.")
+PROGRAM = _("Programs can't be read as documents.")
+MEDIA = _("Audio and video files can't be read as documents.")
+OLD_OFFICE = _(
     "This file has an old Microsoft format. Save it as DOCX, PPTX or EML and try again."
 )
-PROTECTED = "This file is password-protected. Remove the password and upload it again."
-UNKNOWN = "This file type isn't supported."
-BINARY = {
-    file_types.PDF: Format.PDF,
-    file_types.DOCX: Format.DOCX,
-    file_types.PPTX: Format.PPTX,
-    file_types.XLSX: Format.SPREADSHEET,
-    file_types.ODS: Format.SPREADSHEET,
-    file_types.EPUB: Format.EPUB,
-}
+PROTECTED = _("This file is password-protected. Remove the password and upload it again.")
+UNKNOWN = _("This file type isn't supported.")
 REASONS = {
     **dict.fromkeys(file_types.ARCHIVE_TYPES, ARCHIVE),
     **dict.fromkeys((file_types.ODT, file_types.ODP, file_types.SQLITE), UNKNOWN),
@@ -76,59 +144,55 @@ REASONS = {
 }
 
 
-def sniff(source: SourceFile) -> Format:
-    """Return the file's format; raise UnreadableDocument if none fits."""
-    expected = BY_SUFFIX.get(source.suffix) or BY_MIME_TYPE.get(
-        source.mime_type.partition(";")[0].strip().lower()
-    )
-    found = _sniff_binary(source.data) or _sniff_text(source.data, expected)
-    if expected in (None, found) or (expected in TEXTUAL and found in TEXTUAL):
-        return found
+def sniff(source: SourceFile) -> DocumentType:
+    """Return what a file is; raise UnreadableDocument if nothing fits."""
+    declared = source.mime_type.partition(";")[0].strip().lower()
+    expected = BY_ENDING.get(source.suffix) or BY_MIME_TYPE.get(declared)
+    if expected is TEXT:
+        expected = None  # such a file can contain anything
+    actual = _sniff_binary(source.data) or _sniff_text(source.data, expected)
+    if expected in (None, actual) or (expected.is_text and actual.is_text):
+        return actual
     raise UnreadableDocument(
-        f"The name ends with {source.suffix or 'another type'}, but the content is a {found}. "
-        "Rename the file and upload it again."
+        _(
+            "The name ends with %(suffix)s, but the content is a %(kind)s. "
+            "Rename the file and upload it again.",
+            suffix=source.suffix or _("another type"),
+            kind=actual.label,
+        )
     )
 
 
-def _sniff_binary(data: bytes) -> Format | None:
-    """Return the format of what isn't text; None for text and what may be."""
+def _sniff_binary(data: bytes) -> DocumentType | None:
+    """Return what isn't text; None for text and what may be."""
     file = BytesIO(data)
-    mime_type = file_types.sniff(file)
-    if mime_type == file_types.OLE:
-        return _sniff_ole(data)
-    if mime_type == file_types.ZIP and data.startswith(b"PK\x03\x04") and not is_zipfile(file):
-        raise UnreadableDocument("This file is damaged or incomplete.")
-    if mime_type in REASONS or mime_type.startswith(("audio/", "video/")):
-        raise UnreadableDocument(REASONS.get(mime_type, MEDIA))
-    return Format.IMAGE if mime_type.startswith("image/") else BINARY.get(mime_type)
+    content = file_types.sniff(file)
+    if content == file_types.OLE:
+        if "EncryptedPackage".encode("utf-16-le") in data:
+            raise UnreadableDocument(PROTECTED)
+        if any(name.encode("utf-16-le") in data for name in ("Workbook", "Book")):
+            return SPREADSHEET
+        raise UnreadableDocument(OLD_OFFICE)
+    if content == file_types.ZIP and data.startswith(b"PK\x03\x04") and not is_zipfile(file):
+        raise UnreadableDocument(_("This file is damaged or incomplete."))
+    if content in REASONS or content.startswith(("audio/", "video/")):
+        raise UnreadableDocument(REASONS.get(content, MEDIA))
+    return IMAGE if content.startswith("image/") else BY_CONTENT.get(content)
 
 
-def _sniff_ole(data: bytes) -> Format:
-    if "EncryptedPackage".encode("utf-16-le") in data:
-        raise UnreadableDocument(PROTECTED)
-    if any(name.encode("utf-16-le") in data for name in ("Workbook", "Book")):
-        return Format.SPREADSHEET
-    raise UnreadableDocument(OLD_OFFICE)
-
-
-def _sniff_text(data: bytes, expected: Format | None) -> Format:
+def _sniff_text(data: bytes, expected: DocumentType | None) -> DocumentType:
     start = data[:2_000]
     if HTML_START.match(start.lstrip(b"\xef\xbb\xbf")):
-        return Format.HTML
-    if expected in TEXTUAL:
+        return HTML
+    if expected is not None and expected.is_text:
         return expected
-    if _is_mail(data):
-        return Format.MAIL
+    head = data[:20_000].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    lines = [line for line in head.split(b"\n") if line[:1] not in (b" ", b"\t")]
+    are_headers = len(lines) >= 3 and all(HEADER_LINE.match(line) for line in lines)
+    if are_headers and sum(line.lower().startswith(MAIL_HEADERS) for line in lines) >= 2:
+        return MAIL
     if b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
         zero_count = start[1::2].count(0) + start[::2].count(0)
         if zero_count * 3 < len(start):
             raise UnreadableDocument(UNKNOWN)
-    return Format.TEXT
-
-
-def _is_mail(data: bytes) -> bool:
-    head = data[:20_000].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    lines = [line for line in head.split(b"\n") if line[:1] not in (b" ", b"\t")]
-    if len(lines) < 3 or not all(HEADER_LINE.match(line) for line in lines):
-        return False
-    return sum(line.lower().startswith(MAIL_HEADERS) for line in lines) >= 2
+    return TEXT

@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from agents import file_types
+from agents.engine.sentences import Sentence as _
 
 from . import row_groups
 from .archive import DAMAGED, FORBIDDEN_XML, Archive
@@ -19,7 +20,15 @@ MAX_SHEETS = 200
 def parse(source: SourceFile) -> ParsedDocument:
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
-    notes = _check(source)
+    notes: list[str] = []
+    if not source.data.startswith(file_types.OLE_MAGIC):
+        archive = Archive(source.data, source.work)
+        for name in archive.names:
+            if name.endswith((".xml", ".rels")):
+                start = archive.read(name)[:4_000]
+                if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
+                    raise UnreadableDocument(FORBIDDEN_XML)
+        notes = macro_notes(archive)
     try:
         book = CalamineWorkbook.from_filelike(BytesIO(source.data))
         names = book.sheet_names[:MAX_SHEETS]
@@ -29,28 +38,14 @@ def parse(source: SourceFile) -> ParsedDocument:
             text, is_cut = row_groups.write(_rows(book, name, source.work))
             parts.append(ParsedPart(kind="sheet", number=number, label=name, text=text))
             if is_cut:
-                notes.append(f"Only the first rows of the sheet {name!r} were read.")
+                notes.append(
+                    _("Only the first rows of the sheet %(words)s were read.", words=repr(name))
+                )
     except PasswordError as error:
         raise UnreadableDocument(PROTECTED) from error
     except CalamineError as error:
         raise UnreadableDocument(DAMAGED) from error
     return ParsedDocument(title=source.stem, parts=parts, pages=len(names), notes=notes)
-
-
-def _check(source: SourceFile) -> list[str]:
-    """Check the unpacked size, and return a note about macros."""
-    if source.data.startswith(file_types.OLE_MAGIC):
-        return []
-    archive = Archive(source.data, source.work)
-    for name in archive.names:
-        if name.endswith((".xml", ".rels")):
-            _refuse_entities(archive.read(name))
-    return macro_notes(archive)
-
-
-def _refuse_entities(data: bytes) -> None:
-    if b"<!DOCTYPE" in data[:4_000] or b"<!ENTITY" in data[:4_000]:
-        raise UnreadableDocument(FORBIDDEN_XML)
 
 
 def _rows(book: Any, name: str, work: WorkLimit) -> Iterator[list[str]]:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from agents.engine.sentences import Sentence as _
+
 Kind = Literal["text", "page", "slide", "sheet", "chapter", "clip"]
 Progress = Callable[[int, int], None]
 
 MAX_CHARS = 20_000_000
 MAX_STEPS = 20_000_000  # of a microsecond or so
-TOO_COMPLEX = "This file has too many elements to be read. Split it and upload the parts."
+TOO_COMPLEX = _("This file has too many elements to be read. Split it and upload the parts.")
 
 
 class UnreadableDocument(ValueError):

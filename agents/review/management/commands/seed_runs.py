@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.models import Run, RunEvent
-from agents.review import sample_runs
+from agents.review.samples import sample_runs
 
 
 class Command(BaseCommand):

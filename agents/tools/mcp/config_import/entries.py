@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .known_fields import ENTRY_FIELDS, PLACES
+from .known_fields import ENTRY_FIELDS, SERVER_PATHS
 
 
 def find_entries(data: Any) -> list[tuple[str, Any]]:
@@ -12,14 +12,14 @@ def find_entries(data: Any) -> list[tuple[str, Any]]:
         return _named_items(data)
     if not isinstance(data, Mapping):
         return []
-    for place in PLACES:
-        found = dig(data, place)
-        if isinstance(found, list) and any(map(_is_entry, found)):
-            return _named_items(found)
-        if isinstance(found, Mapping) and (found == {} or _has_entry(found)):
-            return list(found.items())
-        if place == ("mcpServers",) and isinstance(found, Mapping) and found:
-            return list(found.items())  # whatever is wrong with them
+    for path in SERVER_PATHS:
+        servers = dig(data, path)
+        if isinstance(servers, list) and any(map(_is_entry, servers)):
+            return _named_items(servers)
+        if isinstance(servers, Mapping) and (servers == {} or _has_entry(servers)):
+            return list(servers.items())
+        if path == ("mcpServers",) and isinstance(servers, Mapping) and servers:
+            return list(servers.items())  # whatever is wrong with them
     projects = dig(data, ("projects",))
     if isinstance(projects, Mapping):
         groups = [dig(project, ("mcpServers",)) for project in projects.values()]
@@ -55,13 +55,15 @@ def _is_entry(value: Any) -> bool:
         return False
     if isinstance(value.get("config"), Mapping):
         value = value["config"]
-    given = [value[key] for key in ENTRY_FIELDS & {*value}]
-    return any(isinstance(each, str | list) or is_nested_command(each) for each in given)
+    return any(
+        isinstance(value[key], str | list) or is_nested_command(value[key])
+        for key in ENTRY_FIELDS & {*value}
+    )
 
 
 def is_nested_command(value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("path"), str)
 
 
-def _has_entry(found: Mapping[str, Any]) -> bool:
-    return any(_is_entry(value) for value in found.values())
+def _has_entry(entries: Mapping[str, Any]) -> bool:
+    return any(_is_entry(value) for value in entries.values())

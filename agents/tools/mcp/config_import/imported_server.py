@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..config import InvalidServerConfig, ServerConfig
-from ..placeholders import MissingValue, fill_in
+from ..configuration.config import InvalidServerConfig, ServerConfig
+from ..configuration.placeholders import MissingValue, fill_in
 
 MAX_SERVERS = 100
 

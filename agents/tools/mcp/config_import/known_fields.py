@@ -1,11 +1,18 @@
 """The fields that other programs use, and what they are called here."""
 
-from ..config import Transport
+from ..configuration.config import Transport
 
-# Where programs keep their servers, the most specific place first.
-PLACES = (
-    *(("mcpServers",), ("amp.mcpServers",), ("context_servers",), ("mcp_servers",)),
-    *(("mcp", "servers"), ("mcp", "mcpServers"), ("servers",), ("extensions",), ("mcp",)),
+# Where programs keep their servers, the most specific path first.
+SERVER_PATHS = (
+    ("mcpServers",),
+    ("amp.mcpServers",),
+    ("context_servers",),
+    ("mcp_servers",),
+    ("mcp", "servers"),
+    ("mcp", "mcpServers"),
+    ("servers",),
+    ("extensions",),
+    ("mcp",),
 )
 TRANSPORTS: dict[str, Transport] = {
     **dict.fromkeys(("stdio", "local"), "stdio"),
@@ -19,30 +26,54 @@ ALIASES = {
     **dict.fromkeys(("http_headers", "requestHeaders"), "headers"),
     **dict.fromkeys(("tool_timeout_sec", "request_timeout"), "timeout"),
     **dict.fromkeys(("startup_timeout_sec", "startupTimeout"), "initTimeout"),
-    **{"cmd": "command", "arguments": "args", "transport": "type"},
+    "cmd": "command",
+    "arguments": "args",
+    "transport": "type",
 }
 FIELDS = {
-    *("command", "args", "env", "url", "headers", "type", "folders"),
-    *("timeout", "initTimeout", "disabled", "enabled"),
+    "command",
+    "args",
+    "env",
+    "url",
+    "headers",
+    "type",
+    "folders",
+    "timeout",
+    "initTimeout",
+    "disabled",
+    "enabled",
 }
 # Names and pictures, which need no note.
 DECORATION = {
-    *(
-        "$schema",
-        "chatMenu",
-        "bundled",
-        "description",
-        "display_name",
-        "displayName",
-        "gallery",
-    ),
-    *("icon", "iconPath", "id", "name", "note", "serverInstructions", "source", "stderr"),
-    *("title", "version"),
+    "$schema",
+    "bundled",
+    "chatMenu",
+    "description",
+    "displayName",
+    "display_name",
+    "gallery",
+    "icon",
+    "iconPath",
+    "id",
+    "name",
+    "note",
+    "serverInstructions",
+    "source",
+    "stderr",
+    "title",
+    "version",
 }
 APPROVAL_FIELDS = {"alwaysAllow", "alwaysallow", "autoApprove", "trust", "autoapprove"}
 TOOL_FIELDS = {
-    *("includeTools", "excludeTools", "disabledTools", "enabledTools", "disabled_tools"),
-    *("enabled_tools", "available_tools", "tools", "allowedTools"),
+    "allowedTools",
+    "available_tools",
+    "disabledTools",
+    "disabled_tools",
+    "enabledTools",
+    "enabled_tools",
+    "excludeTools",
+    "includeTools",
+    "tools",
 }
 FILE_FIELDS = {"envFile", "env_file", "headersHelper"}
 ENTRY_FIELDS = {"command", "cmd", "url", "httpUrl", "serverUrl", "uri", "endpoint"}

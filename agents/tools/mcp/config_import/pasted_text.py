@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents.engine.plans import read_yaml
+from agents.engine.sentences import Sentence as _
 from agents.tools import foreign_json
 
-from ..config import InvalidServerConfig
+from ..configuration.config import InvalidServerConfig
 
 MAX_CONFIG_CHARS = 1_000_000
 
@@ -28,16 +29,35 @@ YAML_KEY = re.compile(r"^[\w.$@/-]+:(?:\s|$)", re.M)
 def decode(text: str) -> Any:
     """Return the value in the text; raise InvalidServerConfig with the position of an error."""
     if len(text) > MAX_CONFIG_CHARS:
-        raise InvalidServerConfig(f"The text is longer than {MAX_CONFIG_CHARS:,} characters.")
-    text = _unfence(text)
+        raise InvalidServerConfig(
+            _("The text is longer than %(limit)s characters.", limit=f"{MAX_CONFIG_CHARS:,}")
+        )
+    if fence := FENCE.search(text):
+        # The first code block, on the lines where it was. Its end may not have been copied.
+        end = re.compile(rf"^[ \t]*{fence[1]}[ \t]*$", re.M).search(text, fence.end())
+        newlines = "\n" * text[: fence.end()].count("\n")
+        text = newlines + text[fence.end() : end.start() if end else len(text)]
     start = text.lstrip().lstrip("\ufeff")[:1]
     if start not in ("{", "[", "/", *QUOTES) or (
         start == "[" and TOML_TABLE.match(text.lstrip())
     ):
         if TOML_TABLE.search(text):
-            return _decode_toml(text)
+            try:
+                return tomllib.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise InvalidServerConfig(_("Invalid TOML: %(words)s.", words=error)) from None
         if YAML_KEY.search(text):
-            return _decode_yaml(text)
+            root, problems = read_yaml(text)
+            for problem in problems:
+                raise InvalidServerConfig(
+                    _(
+                        "Invalid YAML (line %(line)s, column %(column)s): %(sentence)s",
+                        line=problem.line,
+                        column=problem.column,
+                        sentence=problem.message,
+                    )
+                )
+            return root.plain if root else None
     return decode_json(text)
 
 
@@ -50,92 +70,58 @@ def decode_json(text: str) -> Any:
         return foreign_json.loads(f"{{{plain}}}" if is_fragment else plain)
     except json.JSONDecodeError as error:
         column = error.colno - (1 if is_fragment and error.lineno == 1 else 0)
-        reason = f"{error.msg} (line {error.lineno}, column {max(column, 1)})"
-        raise InvalidServerConfig(f"Invalid JSON: {reason}.") from None
+        reason = _(
+            "%(reason)s (line %(line)s, column %(column)s)",
+            reason=error.msg,
+            line=error.lineno,
+            column=max(column, 1),
+        )
+        raise InvalidServerConfig(_("Invalid JSON: %(reason)s.", reason=reason)) from None
     except RecursionError:
-        raise InvalidServerConfig("This is nested too deeply.") from None
+        raise InvalidServerConfig(_("This is nested too deeply.")) from None
 
 
 def normalize_json(text: str) -> str:
     """Return strict JSON of the same length: no comments, trailing commas or curly quotes."""
-    pieces = list(_pieces(text))
+    tokens = list(_tokens(text))
     closing = True  # the end of a fragment closes it too
-    for index in range(len(pieces) - 1, -1, -1):
-        piece = pieces[index]
-        if piece == "," and closing:
-            pieces[index] = " "
-        elif not piece.isspace():
-            closing = piece in "}]"
-    return "".join(pieces)
+    for index in range(len(tokens) - 1, -1, -1):
+        token = tokens[index]
+        if token == "," and closing:
+            tokens[index] = " "
+        elif not token.isspace():
+            closing = token in "}]"
+    return "".join(tokens)
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _tokens(text: str) -> Iterator[str]:
     """Yield strings, single characters and blanks; comments become blanks."""
-    place = 0
-    while place < len(text):
-        sign = text[place]
-        if sign in QUOTES:
-            end = _string_end(text, place)
-            yield _plain_string(text[place:end])
-            place = end
-        elif comment := _comment_end(text, place):
-            yield re.sub(r"[^\n]", " ", text[place:comment])
-            place = comment
+    start = 0
+    while start < len(text):
+        char = text[start]
+        if char in QUOTES:
+            # A curly quote ends only what one began.
+            closing = '"' if char == '"' else QUOTES
+            end = start + 1
+            while end < len(text) and text[end] not in closing and text[end] != "\n":
+                end += 2 if text[end] == "\\" else 1
+            end = min(end + 1, len(text))
+            string = text[start:end]
+            if char == '"':
+                yield string
+            elif len(string) > 1 and string[-1] in QUOTES:
+                yield f'"{string[1:-1]}"'
+            else:
+                yield f'"{string[1:]}'
+        elif text.startswith("//", start) or char == "#":
+            newline = text.find("\n", start)
+            end = len(text) if newline < 0 else newline
+            yield " " * (end - start)
+        elif text.startswith("/*", start):
+            closing_mark = text.find("*/", start + 2)
+            end = len(text) if closing_mark < 0 else closing_mark + 2
+            yield re.sub(r"[^\n]", " ", text[start:end])
         else:
-            yield " " if BLANKS.match(sign) else sign
-            place += 1
-
-
-def _string_end(text: str, start: int) -> int:
-    """Return the position after a string; a curly quote ends only what one began."""
-    closing = '"' if text[start] == '"' else QUOTES
-    place = start + 1
-    while place < len(text) and text[place] not in closing and text[place] != "\n":
-        place += 2 if text[place] == "\\" else 1
-    return min(place + 1, len(text))
-
-
-def _plain_string(string: str) -> str:
-    """Return a string with straight quotes around it."""
-    if string[0] == '"':
-        return string
-    is_closed = len(string) > 1 and string[-1] in QUOTES
-    return f'"{string[1:-1]}"' if is_closed else f'"{string[1:]}'
-
-
-def _comment_end(text: str, place: int) -> int:
-    """Return where a comment ends that begins here; 0 if none does."""
-    if text.startswith("//", place) or text[place] == "#":
-        end = text.find("\n", place)
-        return len(text) if end < 0 else end
-    if text.startswith("/*", place):
-        end = text.find("*/", place + 2)
-        return len(text) if end < 0 else end + 2
-    return 0
-
-
-def _unfence(text: str) -> str:
-    """Return the content of the first code block, on the lines where it was."""
-    begin = FENCE.search(text)
-    if begin is None:
-        return text
-    before = "\n" * text[: begin.end()].count("\n")
-    end = re.compile(rf"^[ \t]*{begin[1]}[ \t]*$", re.M).search(text, begin.end())
-    # It may have been copied without its end.
-    return before + text[begin.end() : end.start() if end else len(text)]
-
-
-def _decode_toml(text: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidServerConfig(f"Invalid TOML: {error}.") from None
-
-
-def _decode_yaml(text: str) -> Any:
-    root, problems = read_yaml(text)
-    for problem in problems:
-        raise InvalidServerConfig(
-            f"Invalid YAML (line {problem.line}, column {problem.column}): {problem.message}"
-        )
-    return root.plain if root else None
+            end = start + 1
+            yield " " if BLANKS.match(char) else char
+        start = end

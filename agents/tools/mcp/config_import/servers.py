@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..config import InvalidServerConfig
-from ..placeholders import Inputs
+from agents.engine.sentences import Sentence as _
+
+from ..configuration.config import InvalidServerConfig
+from ..configuration.placeholders import Inputs
 from .entries import dig, find_entries
 from .entry_reader import EntryReader
 from .imported_server import MAX_SERVERS, ImportedServer
@@ -16,11 +18,15 @@ def read_servers(source: str | Mapping[str, Any]) -> list[ImportedServer]:
     data = decode(source) if isinstance(source, str) else source
     entries = find_entries(data)
     if not entries:
-        raise InvalidServerConfig('No server found. Enter {"mcpServers": {"name": {…}}}.')
+        raise InvalidServerConfig(_('No server found. Enter {"mcpServers": {"name": {…}}}.'))
     if len(entries) > MAX_SERVERS:
         raise InvalidServerConfig(
-            f"Too many servers: {len(entries)}. The limit is {MAX_SERVERS}."
+            _(
+                "Too many servers: %(count)s. The limit is %(limit)s.",
+                count=len(entries),
+                limit=MAX_SERVERS,
+            )
         )
     inputs = Inputs.read(dig(data, ("inputs",)) or dig(data, ("mcp", "inputs")))
-    taken: set[str] = set()
-    return [EntryReader(name, entry, inputs, taken).read() for name, entry in entries]
+    used_names: set[str] = set()
+    return [EntryReader(name, entry, inputs, used_names).read() for name, entry in entries]

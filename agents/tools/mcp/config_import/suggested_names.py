@@ -5,9 +5,9 @@ from ipaddress import ip_address
 from pathlib import PurePosixPath, PureWindowsPath
 from urllib.parse import urlsplit
 
-from agents.tools.mcp.command_line import launch_target
+from agents.tools.mcp.configuration.command_line import launch_target
 
-from ..config import ServerConfig, slugify
+from ..configuration.config import ServerConfig, slugify
 
 NAME_AFFIXES = re.compile(
     r"^(?:mcp[-_]server[-_]|server[-_]|mcp[-_])|(?:[-_]mcp[-_]server|[-_]server|[-_]mcp)$"
@@ -30,7 +30,13 @@ def url_path(url: str) -> str:
 def suggest_name(config: ServerConfig) -> str:
     """Return a name after the package or the host."""
     if config.url:
-        return slugify(_site_name(config.url)) or "server"
+        try:
+            host = urlsplit(config.url).hostname or ""
+            ip_address(host)
+        except ValueError:
+            labels = [label for label in host.split(".") if label not in {"www", "mcp", "api"}]
+            return slugify("".join(labels[-2:-1] or labels)) or "server"
+        return "server"
     target = launch_target(config.command, config.args)
     last = re.split(r"[/\\]", target.rstrip("/"))[-1]
     plain = re.sub(r"(?<=.)[@=<>~!:].*$|\.(?:py|js|mjs|ts|jar|git)$", "", last)
@@ -38,13 +44,3 @@ def suggest_name(config: ServerConfig) -> str:
     for _ in range(2):
         short = NAME_AFFIXES.sub("", short) or short
     return slugify(short) or "server"
-
-
-def _site_name(url: str) -> str:
-    try:
-        host = urlsplit(url).hostname or ""
-        ip_address(host)
-    except ValueError:
-        labels = [part for part in host.split(".") if part not in {"www", "mcp", "api"}]
-        return labels[-2] if len(labels) > 1 else "".join(labels)
-    return ""

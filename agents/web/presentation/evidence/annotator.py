@@ -36,37 +36,36 @@ class Annotator:
     def __init__(
         self, index: SourceIndex, base: str, is_cut: bool, documents: str = ""
     ) -> None:
-        self.index, self.base, self.documents = index, base, documents
+        self.index = index
+        self.base = base
+        self.documents = documents
         self.is_complete = index.is_complete and not is_cut
         self.html: list[str] = []
         self.links: list[Link] = []
         self._sentences = 0
         self._places = 0
-        self._known: dict[tuple[Any, ...], int] = {}
+        self._link_numbers: dict[tuple[Any, ...], int] = {}
 
     def add(self, block: Block | str) -> None:
         if isinstance(block, str):
             self.html.append(block)
             return
-        text = "".join(plain_text(kind, part) for kind, part in block.parts)
+        text = "".join(plain_text(kind, segment) for kind, segment in block.segments)
         if not text.strip():
-            self.html += [part for _, part in block.parts]
+            self.html += [segment for _, segment in block.segments]
             return
-        spans = list(self._spans(text, block))
-        self._write(block, spans)
-
-    def _spans(self, text: str, block: Block) -> Iterator["_Span"]:
-        """Return what to wrap, in order: links, or sentences without any."""
         linkable = linkable_ranges(block)
+        spans: list[_Span] = []
         start = 0
         for end in [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]:
             sentence = text[start:end]
             if sentence.strip():
                 links, has_other_figures = self._links(sentence, start, linkable)
-                yield from links
+                spans += links
                 if not links and self._is_unsupported(sentence, has_other_figures, block):
-                    yield _Span(start, start + len(sentence.rstrip()), UNSUPPORTED)
+                    spans.append(_Span(start, start + len(sentence.rstrip()), UNSUPPORTED))
             start = end
+        self._write(block, spans)
 
     def _is_unsupported(self, sentence: str, has_figures: bool, block: Block) -> bool:
         self._sentences += 1
@@ -81,9 +80,9 @@ class Annotator:
         self, sentence: str, start: int, linkable: Sequence[tuple[int, int]]
     ) -> tuple[list["_Span"], bool]:
         spans: list[_Span] = []
-        cited_spans: list[tuple[int, int]] = []
+        cited_ranges: list[tuple[int, int]] = []
         for match in self._within_limit(CITATION.finditer(half_width(sentence))):
-            cited_spans.append(match.span())
+            cited_ranges.append(match.span())
             spans += [
                 span
                 for span in self._citations(match, sentence, start)
@@ -91,13 +90,15 @@ class Annotator:
             ]
         has_others = False
         for figure in self._within_limit(figures_in(sentence)):
-            is_cited = any(a <= figure.start < b for a, b in cited_spans)
+            is_cited = any(a <= figure.start < b for a, b in cited_ranges)
             span = _Span(start + figure.start, start + figure.end, "")
             if is_cited or not _is_within(span, linkable):
                 continue
             tag = self._figure_tag(figure)
-            spans += [span._replace(open=tag)] if tag else []
-            has_others |= not tag and not figure.is_trivial
+            if tag:
+                spans.append(span._replace(open=tag))
+            elif not figure.is_trivial:
+                has_others = True
         return sorted(spans), has_others
 
     def _within_limit(self, items: Iterator[Item]) -> Iterator[Item]:
@@ -111,15 +112,14 @@ class Annotator:
 
     def _citations(self, match: re.Match[str], sentence: str, start: int) -> Iterator["_Span"]:
         numbers = list(re.finditer(r"\d+", match[match.lastgroup or 0]))
+        offset = match.start(match.lastgroup or 0)
         for number in numbers:
             source_index = self.index.cited(int(number[0]), sentence)
-            if (
-                source_index is None
-                or (tag := self._tag(Link(self.index.sources[source_index]), "evidence-cite"))
-                is None
-            ):
+            if source_index is None:
                 continue
-            offset = match.start(match.lastgroup or 0)
+            tag = self._tag(Link(self.index.sources[source_index]), "evidence-cite")
+            if tag is None:
+                continue
             span = (offset + number.start(), offset + number.end())
             span = match.span() if len(numbers) == 1 else span
             yield _Span(start + span[0], start + span[1], tag)
@@ -131,20 +131,23 @@ class Annotator:
         (source_index, begin, end), is_rounded = hit
         source = self.index.sources[source_index]
         half = EXCERPT_CHARS // 2
-        before = " ".join(source.text[max(0, begin - half) : begin].split("\n")).lstrip()
-        after = " ".join(source.text[end : end + half].split("\n")).rstrip()
-        before = f"…{before}" if begin > half else before
-        after = f"{after}…" if end + half < len(source.text) else after
-        return self._tag(
-            Link(source, before, source.text[begin:end], after, is_rounded), "evidence-figure"
+        prefix = " ".join(source.text[max(0, begin - half) : begin].split("\n")).lstrip()
+        suffix = " ".join(source.text[end : end + half].split("\n")).rstrip()
+        link = Link(
+            source,
+            f"…{prefix}" if begin > half else prefix,
+            source.text[begin:end],
+            f"{suffix}…" if end + half < len(source.text) else suffix,
+            is_rounded,
         )
+        return self._tag(link, "evidence-figure")
 
     def _tag(self, link: Link, kind: str) -> str | None:
-        if (number := self._known.get(link)) is None:
+        if (number := self._link_numbers.get(link)) is None:
             if len(self.links) >= MAX_LINKS:
                 return None
             self.links.append(link)
-            number = self._known[link] = len(self.links)
+            number = self._link_numbers[link] = len(self.links)
         if self.documents and link.source.passage is not None and not link.match:
             href = f"{self.documents}{link.source.number}/"
             opens = f'href="{href}" data-document'
@@ -154,23 +157,23 @@ class Annotator:
 
     def _write(self, block: Block, spans: list["_Span"]) -> None:
         offset = 0
-        for kind, part in block.parts:
+        for kind, segment in block.segments:
             if kind == "tag":
-                self.html.append(part)
-                offset += len(plain_text(kind, part))
+                self.html.append(segment)
+                offset += len(plain_text(kind, segment))
                 continue
-            end = offset + len(part)
+            end = offset + len(segment)
             position = offset
             for span in spans if kind == "text" else ():
-                left = max(span.start, position)
-                right = min(span.end, end)
-                if left >= right:
+                span_start = max(span.start, position)
+                span_end = min(span.end, end)
+                if span_start >= span_end:
                     continue
                 close = "</a>" if span.open.startswith("<a") else "</span>"
-                self.html += [part[position - offset : left - offset], span.open]
-                self.html += [part[left - offset : right - offset], close]
-                position = right
-            self.html.append(part[position - offset :])
+                self.html += [segment[position - offset : span_start - offset], span.open]
+                self.html += [segment[span_start - offset : span_end - offset], close]
+                position = span_end
+            self.html.append(segment[position - offset :])
             offset = end
 
 

@@ -32,8 +32,8 @@ class Evidence:
 
         Passages of documents have a list of their own.
         """
-        others = [link.source for link in self.links if link.source.passage is None]
-        steps = {source.step: source for source in reversed(others)}
+        linked = [link.source for link in self.links if link.source.passage is None]
+        steps = {source.step: source for source in reversed(linked)}
         return [steps[number] for number in sorted(steps)]
 
     @cached_property
@@ -82,15 +82,15 @@ def find_evidence(
             mark_safe(html), (), sources, base=base, documents=documents, is_complete=False
         )
     annotator = Annotator(_index(sources), base, is_cut, documents)
-    for part in split_blocks(html):
-        annotator.add(part)
-    written = mark_safe("".join(annotator.html))
+    for block in split_blocks(html):
+        annotator.add(block)
+    linked_html = mark_safe("".join(annotator.html))
     return Evidence(
-        written,
+        linked_html,
         tuple(annotator.links),
         sources,
         base=base,
         documents=documents,
         is_complete=annotator.is_complete,
-        has_unsupported=UNSUPPORTED in written,
+        has_unsupported=UNSUPPORTED in linked_html,
     )

@@ -8,10 +8,7 @@ from typing import NamedTuple
 
 from agents.engine.text import JAPANESE
 
-_MONTHS = (
-    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
-    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
-)
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _DATES = (
     r"\d{4}(?P<dash>[-/])\d{1,2}(?P=dash)\d{1,2}(?!\d)|\d{4}年\s?\d{1,2}月\s?\d{1,2}日"

@@ -13,7 +13,8 @@ from .sources import MAX_SOURCE_CHARS, MAX_SOURCES, MAX_TOTAL_CHARS, Sources
 
 MAX_FIGURES = 3_000  # in all observations
 MIN_ROUNDED_DIGITS = 3  # fewer may be chance
-MIN_TERMS, MIN_OVERLAP = 3, 0.6
+MIN_TERMS = 3
+MIN_OVERLAP = 0.6
 COMMON_WORDS = STOP_WORDS | {"all", "also", "more", "most"}
 
 
@@ -41,94 +42,91 @@ class SourceIndex:
 
     @cached_property
     def _figures(self) -> list[tuple[Figure, Place]]:
-        found: list[tuple[Figure, Place]] = []
-        for at, source in enumerate(self.sources):
+        figures: list[tuple[Figure, Place]] = []
+        for index, source in enumerate(self.sources):
             for figure in figures_in(source.text):
-                found.append((figure, Place(at, figure.start, figure.end)))
-                if len(found) >= MAX_FIGURES:
-                    return found
-        return found
+                figures.append((figure, Place(index, figure.start, figure.end)))
+                if len(figures) >= MAX_FIGURES:
+                    return figures
+        return figures
 
     @cached_property
     def _exact(self) -> dict[Any, Place]:
-        found: dict[Any, Place] = {}
-        for figure, place in self._figures:
-            found.setdefault(figure.value, place)
-            found.setdefault((figure.value, figure.unit), place)
-        return found
+        places: dict[Any, Place] = {}
+        for figure, position in self._figures:
+            places.setdefault(figure.value, position)
+            places.setdefault((figure.value, figure.unit), position)
+        return places
 
     @cached_property
     def _rounded(self) -> dict[tuple[int, Decimal], Place]:
-        found: dict[tuple[int, Decimal], Place] = {}
-        for figure, place in self._figures:
+        places: dict[tuple[int, Decimal], Place] = {}
+        for figure, position in self._figures:
             if isinstance(figure.value, Decimal):
                 for decimals in range(min(figure.decimals, 6)):
                     quantum = Decimal(1).scaleb(-decimals)
                     value = figure.value.quantize(quantum, ROUND_HALF_UP)
-                    found.setdefault((decimals, value), place)
-        return found
+                    places.setdefault((decimals, value), position)
+        return places
 
     def find(self, figure: Figure) -> tuple[Place, bool] | None:
         """Return where a source has this figure, and whether it was rounded."""
         value = figure.value
         if not isinstance(value, Decimal):
-            place = self._exact.get(value)
-            return (place, False) if place else None
+            position = self._exact.get(value)
+            return (position, False) if position else None
         if figure.is_trivial:
-            place = self._exact.get((value, figure.unit)) if figure.unit else None
-            return (place, False) if place else None
+            position = self._exact.get((value, figure.unit)) if figure.unit else None
+            return (position, False) if position else None
+        # Forms of the value, and how many decimals more they have.
         forms = [(value, 0), (-value, 0)] if value > 0 else [(value, 0)]
         forms += [(form / 100, 2) for form, _ in forms] if figure.unit == "%" else []
-        for form, _more in forms:
-            if place := self._exact.get(form):
-                return place, False
+        for form, _decimals in forms:
+            if position := self._exact.get(form):
+                return position, False
         if figure.digits < MIN_ROUNDED_DIGITS:
             return None
-        for form, more in forms:
-            if place := self._rounded.get((figure.decimals + more, form)):
-                return place, True
+        for form, decimals in forms:
+            if position := self._rounded.get((figure.decimals + decimals, form)):
+                return position, True
         return None
 
     @cached_property
     def _numbered(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for at, source in enumerate(self.sources):
+        """The sources by number; without any, a number can only mean a step, in order."""
+        by_number: dict[int, list[int]] = {}
+        first_by_step: dict[int, int] = {}
+        for index, source in enumerate(self.sources):
+            first_by_step.setdefault(source.step, index)
             if source.number:
-                found.setdefault(source.number, []).append(at)
-        if not found:  # then a number can only mean an observation, in order
-            found = {number: [at] for number, at in enumerate(self._first_parts, start=1)}
-        return found
-
-    @cached_property
-    def _first_parts(self) -> list[int]:
-        firsts: dict[int, int] = {}
-        for at, source in enumerate(self.sources):
-            firsts.setdefault(source.step, at)
-        return list(firsts.values())
+                by_number.setdefault(source.number, []).append(index)
+        return by_number or {
+            number: [index] for number, index in enumerate(first_by_step.values(), start=1)
+        }
 
     def cited(self, number: int, sentence: str) -> int | None:
         """Return the passage with this number; of several, the one most like the sentence."""
         candidates = self._numbered.get(number, [])
         # The run gave passages their numbers; other results are only numbered by position.
-        passages = [at for at in candidates if self.sources[at].passage is not None]
+        passages = [i for i in candidates if self.sources[i].passage is not None]
         candidates = passages[:1] or candidates
         if len(candidates) < 2:
             return candidates[0] if candidates else None
         shared = self._shared_terms(sentence)
-        return max(candidates, key=lambda at: (shared[at], at))
+        return max(candidates, key=lambda index: (shared[index], index))
 
     @cached_property
-    def _places_by_term(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for at, source in enumerate(self.sources):
+    def _sources_by_term(self) -> dict[str, list[int]]:
+        by_term: dict[str, list[int]] = {}
+        for index, source in enumerate(self.sources):
             for term in terms_of(f"{source.label}\n{source.text}"):
-                found.setdefault(term, []).append(at)
-        return found
+                by_term.setdefault(term, []).append(index)
+        return by_term
 
     def _shared_terms(self, text: str) -> Counter[int]:
         shared = Counter[int]()
         for term in terms_of(text):
-            shared.update(self._places_by_term.get(term, ()))
+            shared.update(self._sources_by_term.get(term, ()))
         return shared
 
     def supports(self, sentence: str) -> bool:

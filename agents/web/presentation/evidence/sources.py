@@ -18,13 +18,14 @@ from agents.engine.text import shorten_line
 from agents.models import AgentStep, DocumentPart, Run
 from agents.tools.search import SearchTool
 
-from ..formatting import format_compact
+from ..formats.formatting import format_compact
 
 # Limits per answer. Beyond them nothing is linked, and nothing is called unsupported.
 MAX_SOURCES = 100
 MAX_SOURCE_CHARS = 20_000  # characters of one observation
 MAX_TOTAL_CHARS = 100_000
-EXCERPT_CHARS, MAX_ASKED_CHARS = 240, 160
+EXCERPT_CHARS = 240
+MAX_CALL_CHARS = 160
 LIST_KEYS = ("results", "items", "documents", "passages", "hits", "data")
 # Markdown that a reader of an excerpt doesn't need.
 MARKUP = re.compile(r"\*\*|__|`+|^#{1,6} |^> ", re.MULTILINE)
@@ -47,8 +48,7 @@ class Observation(NamedTuple):
         """Where in its document a passage is: its heading and its page, slide or sheet."""
         if self.passage is None:
             return ""
-        parts = (self.passage.heading, part_name(self.passage))
-        return " · ".join(part for part in parts if part)
+        return " · ".join(filter(None, (self.passage.heading, part_name(self.passage))))
 
     @property
     def excerpt(self) -> str:
@@ -78,17 +78,21 @@ def observed(steps: Iterable[Any]) -> Sources:
     for step in steps:
         if step.kind == AgentStep.Kind.ANSWER:
             sources += _earlier_passages(step)
-        if not _is_observation(step):
+        is_handoff = (
+            step.action.startswith(HANDOFF_PREFIX) and step.action != AskPersonTool.name
+        )
+        is_done = step.kind == AgentStep.Kind.TOOL and step.status == AgentStep.Status.DONE
+        if not is_done or is_handoff:
             continue
         text = step.observation[: min(MAX_SOURCE_CHARS, remaining_chars)]
         remaining_chars -= len(text)
         if text:
-            asked = format_compact(step.action_input)[:MAX_ASKED_CHARS]
+            call = format_compact(step.action_input)[:MAX_CALL_CHARS]
             # A public copy of a step has no sources.
             saved = recorded_passages(getattr(step, "sources", ()))
             passages = {passage.number: passage for passage in saved}
             sources += [
-                item._replace(asked=asked, passage=passages.get(item.number))
+                item._replace(asked=call, passage=passages.get(item.number))
                 for item in _split(step.number, step.action, text)
             ]
     return tuple(sources[:MAX_SOURCES])
@@ -127,21 +131,15 @@ def shared_by(source: Observation, asker: int | None) -> str:
 
 def part_name(passage: Passage) -> str:
     """Return the page, slide or sheet of a passage, for people."""
-    about = {"number": passage.part, "name": passage.label}
+    params = {"number": passage.part, "name": passage.label}
     match passage.kind:
         case DocumentPart.Kind.PAGE:
-            return _("Page %(number)s") % about
+            return _("Page %(number)s") % params
         case DocumentPart.Kind.SLIDE:
-            return _("Slide %(number)s") % about
+            return _("Slide %(number)s") % params
         case DocumentPart.Kind.SHEET | DocumentPart.Kind.CHAPTER | DocumentPart.Kind.CLIP:
-            return passage.label or _("Part %(number)s") % about
+            return passage.label or _("Part %(number)s") % params
     return ""
-
-
-def _is_observation(step: Any) -> bool:
-    is_handoff = step.action.startswith(HANDOFF_PREFIX) and step.action != AskPersonTool.name
-    is_done = step.kind == AgentStep.Kind.TOOL and step.status == AgentStep.Status.DONE
-    return is_done and not is_handoff
 
 
 @compiled_query
@@ -158,12 +156,14 @@ def _split(step: int, tool: str, text: str) -> list[Observation]:
             Observation(step, tool, passage.text, passage.number, passage.title)
             for passage in parse_passages(text)
         ]
-    if text.startswith(("[", "{")) and (items := _listed_items(text)):
-        return [
-            Observation(step, tool, _item_text(item), number, _item_label(item))
-            for number, item in enumerate(items, start=1)
-        ]
-    return [Observation(step, tool, text)]
+    items = _listed_items(text) if text.startswith(("[", "{")) else []
+    observations = []
+    for number, item in enumerate(items, start=1):
+        texts = [str(value) for value in item.values() if isinstance(value, str | int | float)]
+        observations.append(
+            Observation(step, tool, "\n".join(texts), number, _item_label(item))
+        )
+    return observations or [Observation(step, tool, text)]
 
 
 def _listed_items(text: str) -> list[dict[str, Any]]:
@@ -177,11 +177,6 @@ def _listed_items(text: str) -> list[dict[str, Any]]:
     is_list = isinstance(value, list) and 0 < len(value) <= MAX_SOURCES
     is_found = is_list and all(isinstance(i, dict) and _item_label(i) for i in value)
     return value if is_found else []
-
-
-def _item_text(item: dict[str, Any]) -> str:
-    texts = [str(value) for value in item.values() if isinstance(value, str | int | float)]
-    return "\n".join(texts)
 
 
 def _item_label(item: dict[str, Any]) -> str:

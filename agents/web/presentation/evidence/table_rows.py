@@ -24,7 +24,7 @@ DELIMITER = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*")
 def statements_citing(answer: str, number: int) -> list[str]:
     """Return the sentences of an answer that cite this passage, without their citations."""
     statements: list[str] = []
-    before = ""
+    previous = ""
     start = 0
     for end in [*(match.end() for match in SENTENCE_END.finditer(answer)), len(answer)]:
         sentence = answer[start:end]
@@ -32,8 +32,8 @@ def statements_citing(answer: str, number: int) -> list[str]:
         citations = list(CITATION.finditer(half_width(sentence)))
         plain = CITATION.sub(" ", half_width(sentence)).strip()
         if any(number in cited_numbers(match) for match in citations):
-            statements.append((plain if terms_of(plain) else before)[:MAX_STATEMENT_CHARS])
-        before = plain or before
+            statements.append((plain if terms_of(plain) else previous)[:MAX_STATEMENT_CHARS])
+        previous = plain or previous
     return statements[:MAX_STATEMENTS]
 
 

@@ -15,7 +15,7 @@ class Block:
     """Text of one block, in segments between tags."""
 
     tag: str
-    parts: list[tuple[str, str]] = field(default_factory=list)  # "text", "code" or "tag"
+    segments: list[tuple[str, str]] = field(default_factory=list)  # "text", "code" or "tag"
 
 
 def split_blocks(html: str) -> Iterator[Block | str]:
@@ -26,11 +26,13 @@ def split_blocks(html: str) -> Iterator[Block | str]:
     position = 0
     for match in TAG.finditer(html):
         if match.start() > position:
-            block.parts.append(("code" if skipped else "text", html[position : match.start()]))
+            block.segments.append(
+                ("code" if skipped else "text", html[position : match.start()])
+            )
         position = match.end()
         name = match[2]
         if name in INLINE_TAGS or name == "br":
-            block.parts.append(("tag", match[0]))
+            block.segments.append(("tag", match[0]))
         else:
             yield block
             yield match[0]
@@ -45,21 +47,21 @@ def split_blocks(html: str) -> Iterator[Block | str]:
             open_blocks = [tag for tag in stack if tag.lstrip("!") not in INLINE_TAGS]
             block = Block(open_blocks[-1] if open_blocks else "")
     if position < len(html):
-        block.parts.append(("text", html[position:]))
+        block.segments.append(("text", html[position:]))
     yield block
 
 
-def plain_text(kind: str, part: str) -> str:
+def plain_text(kind: str, segment: str) -> str:
     if kind == "tag":
-        return "\n" if part.startswith("<br") else ""
-    return part
+        return "\n" if segment.startswith("<br") else ""
+    return segment
 
 
 def linkable_ranges(block: Block) -> list[tuple[int, int]]:
     ranges: list[tuple[int, int]] = []
     offset = 0
-    for kind, part in block.parts:
-        size = len(plain_text(kind, part))
+    for kind, segment in block.segments:
+        size = len(plain_text(kind, segment))
         if kind == "text":
             ranges.append((offset, offset + size))
         offset += size

@@ -32,24 +32,21 @@ def _with_links(markdown: MarkdownIt, children: list[Token]) -> Iterator[Token]:
         depth += child.nesting if child.type in {"link_open", "link_close"} else 0
         if depth or child.type != "text" or SCHEME_END not in child.content:
             yield child
-        else:
-            yield from _split(markdown, child)
-
-
-def _split(markdown: MarkdownIt, child: Token) -> Iterator[Token]:
-    text = child.content
-    position = 0
-    for match in ADDRESS.finditer(text):
-        address = _without_sentence_end(match[0])
-        href = markdown.normalizeLink(address)
-        if address.endswith(SCHEME_END) or not markdown.validateLink(href):
             continue
-        yield Token("text", "", 0, content=text[position : match.start()], level=child.level)
-        yield Token("link_open", "a", 1, attrs={"href": href}, level=child.level)
-        yield Token("text", "", 0, content=address, level=child.level + 1)
-        yield Token("link_close", "a", -1, level=child.level)
-        position = match.start() + len(address)
-    yield Token("text", "", 0, content=text[position:], level=child.level)
+        text = child.content
+        level = child.level
+        position = 0
+        for match in ADDRESS.finditer(text):
+            address = _without_sentence_end(match[0])
+            href = markdown.normalizeLink(address)
+            if address.endswith(SCHEME_END) or not markdown.validateLink(href):
+                continue
+            yield Token("text", "", 0, content=text[position : match.start()], level=level)
+            yield Token("link_open", "a", 1, attrs={"href": href}, level=level)
+            yield Token("text", "", 0, content=address, level=level + 1)
+            yield Token("link_close", "a", -1, level=level)
+            position = match.start() + len(address)
+        yield Token("text", "", 0, content=text[position:], level=level)
 
 
 def _without_sentence_end(address: str) -> str:

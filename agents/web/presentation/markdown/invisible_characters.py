@@ -19,13 +19,12 @@ def render_exact(text: str) -> SafeString:
 
 def reveal_invisible(text: str) -> str:
     """Reveal invisible characters in plain text."""
-    return UNUSUAL.sub(
-        lambda match: _code_point(match[0]) if _is_invisible(match[0]) else match[0], text
-    )
 
+    def reveal(match: re.Match[str]) -> str:
+        character = match[0]
+        return f"[U+{ord(character):04X}]" if _is_invisible(character) else character
 
-def _code_point(character: str) -> str:
-    return f"[U+{ord(character):04X}]"
+    return UNUSUAL.sub(reveal, text)
 
 
 def _mark_invisible(match: re.Match[str]) -> str:

@@ -9,8 +9,10 @@ MAX_LINES = 6_000
 MAX_PIPES = 20_000  # separators of table cells
 MAX_TEXT_CHARS = 400_000
 # What makes Markdown slow to parse, in equivalents of plain characters.
-MARKS, MARK_WEIGHT = b"[]!*_~`<&\\$", 16
-BREAKS, BREAK_WEIGHT = b"\n|", 10
+MARKS = b"[]!*_~`<&\\$"
+MARK_WEIGHT = 16
+BREAKS = b"\n|"
+BREAK_WEIGHT = 10
 
 
 class LimitUsage(NamedTuple):

@@ -51,7 +51,9 @@ def _render_uncached(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsa
     if plain_end(line) == len(line) > 0:
         return render_paragraph(line), spent
     if is_too_large(text):
-        return _plain_block(text), spent
+        # As written, with its line breaks.
+        html = format_html('<div class="prose-rest">{}</div>\n', text.replace("\0", ""))
+        return html, spent
     env = {"spent": spent}
     return render_safe(text, env), env["spent"]
 
@@ -59,11 +61,6 @@ def _render_uncached(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsa
 # Long texts are few, and each takes as much memory as hundreds of short ones.
 _few_blocks = lru_cache(maxsize=512)(_render_uncached)
 _many_blocks = lru_cache(maxsize=16)(_render_uncached)
-
-
-def _plain_block(text: str) -> SafeString:
-    """Render the text as written, with its line breaks."""
-    return format_html('<div class="prose-rest">{}</div>\n', text.replace("\0", ""))
 
 
 def plain_end(text: str, start: int = 0) -> int:

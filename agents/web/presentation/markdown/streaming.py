@@ -15,7 +15,8 @@ from .rendering import plain_end, render_blocks, render_paragraph, render_safe
 # only after enough new text, so that all rendering together costs at most RENDER_BUDGET times
 # the answer, or SCAN_BUDGET times if the block seems to have ended.
 SMALL_WEIGHT = 4_000
-RENDER_BUDGET, SCAN_BUDGET = 4, 8
+RENDER_BUDGET = 4
+SCAN_BUDGET = 8
 BLOCK_END = re.compile(r"^[ \t]*\n(?=[^\s>|*+\-\d])", re.MULTILINE)
 FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 TABLE_RULE = re.compile(r"[ |:-]*")
@@ -50,15 +51,28 @@ class StreamingMarkdown:
         self.feed(text)
 
     def _reset_tail(self, tail: str) -> None:
-        self.tail, self._weight, self._plain = tail, weight(tail), 0
-        self._head, self._read, self._sent_chars = SafeString(), 0, 0
+        self.tail = tail
+        self._weight = weight(tail)
+        self._plain = 0
+        self._head = SafeString()
+        self._read = 0
+        self._sent_chars = 0
         self._is_due = self._weight <= SMALL_WEIGHT  # whether the tail may be rendered now
 
     def feed(self, text: str) -> SafeString:
         """Add text and return HTML of the blocks that are finished."""
         text = text.replace("\0", "")
+        text_weight = weight(text)
         self._parts.append(text)
-        self._append(text)
+        self.tail += text
+        self._weight += text_weight
+        self._given += text_weight
+        self._length += len(text)
+        self._lines += text.count("\n")
+        self._bars += text.count("|")
+        # It is scanned for its end and rendered, so it counts twice.
+        has_credit = self._credit_used + 2 * self._weight <= RENDER_BUDGET * self._given
+        self._is_due = self._weight <= SMALL_WEIGHT or (has_credit and not self._is_too_large)
         if "\n" not in text or not self._may_have_ended(len(text)):
             return SafeString()
         self._charge(self._weight)
@@ -76,25 +90,13 @@ class StreamingMarkdown:
         self.work += text_weight
         self._credit_used += text_weight if text_weight > SMALL_WEIGHT else 0
 
-    def _append(self, text: str) -> None:
-        text_weight = weight(text)
-        self.tail += text
-        self._weight += text_weight
-        self._given += text_weight
-        self._length += len(text)
-        self._lines += text.count("\n")
-        self._bars += text.count("|")
-        # It is scanned for its end and rendered, so it counts twice.
-        has_credit = self._credit_used + 2 * self._weight <= RENDER_BUDGET * self._given
-        self._is_due = self._weight <= SMALL_WEIGHT or (has_credit and not self._is_too_large)
-
     def _may_have_ended(self, new: int) -> bool:
         if self._is_due or self._is_too_large:
             return self._is_due
         if self._credit_used + self._weight > SCAN_BUDGET * self._given:
             return False
-        before = self.tail.rfind("\n", 0, max(0, self.tail.rfind("\n", 0, -new)))
-        recent = self.tail[before + 1 :]
+        line_end = self.tail.rfind("\n", 0, max(0, self.tail.rfind("\n", 0, -new)))
+        recent = self.tail[line_end + 1 :]
         if FENCE.match(self.tail.lstrip("\r\n")):
             return FENCE.search(recent) is not None
         return BLOCK_END.search(recent) is not None
@@ -127,17 +129,25 @@ class StreamingMarkdown:
             return SafeString()
         if self._is_due:
             self._render_tail()
+        html = self._head
         if self._weight <= SMALL_WEIGHT:
-            return self._head
+            return html
+        # Text that isn't rendered yet goes to the end of the last block.
         self._sent_chars = len(self.tail)
-        return _append_rest(self._head, self.tail[self._read :], self._name)
+        end = html[-400:]
+        trailing = TRAILING_TAGS.search(end)
+        position = len(html) - len(end) + trailing.start() if trailing else len(html)
+        unread = escape(self.tail[self._read :])
+        added = f'<span id="{self._name}-rest" class="prose-rest">{unread}</span>'
+        return mark_safe(html[:position] + added + html[position:])
 
     def take_more(self) -> SafeString | None:
         """Return new text to append, or None if the tail must be replaced."""
         if self._is_due or not self._sent_chars:
             return None
-        new, self._sent_chars = self.tail[self._sent_chars :], len(self.tail)
-        return mark_safe(escape(new))
+        new_text = self.tail[self._sent_chars :]
+        self._sent_chars = len(self.tail)
+        return mark_safe(escape(new_text))
 
     def _render_tail(self) -> None:
         self._plain = plain_end(self.tail, self._plain)
@@ -172,29 +182,23 @@ class StreamingMarkdown:
 
 def _complete_table(text: str) -> str:
     """Return open text with the second line of its table, which makes it one."""
-    before, above, last = ["", "", *text.rsplit("\n", 3)][-3:]
-    if above.startswith("|") and TABLE_RULE.fullmatch(last):
-        header, whole = above, text[: len(text) - len(last)]
+    line_before, line_above, last = ["", "", *text.rsplit("\n", 3)][-3:]
+    if line_above.startswith("|") and TABLE_RULE.fullmatch(last):
+        header = line_above
+        start = text[: len(text) - len(last)]
     elif last.startswith("|"):
-        before, header, whole = above, last, f"{text}\n"
+        line_before = line_above
+        header = last
+        start = f"{text}\n"
     else:
         return text
     if not header.strip("| "):
         return text.removesuffix(last)  # not even a column yet
     columns = header.replace("\\|", "").strip().strip("|").count("|") + 1
     has_rule = len(TABLE_COLUMN.findall(last)) >= columns
-    if before.startswith("|") or has_rule or FENCE.search(text):
+    if line_before.startswith("|") or has_rule or FENCE.search(text):
         return text
-    return f"{whole}{'|---' * columns}|"
-
-
-def _append_rest(html: str, rest: str, name: str) -> SafeString:
-    """Append text that isn't rendered yet to the last block."""
-    end = html[-400:]
-    trailing = TRAILING_TAGS.search(end)
-    position = len(html) - len(end) + trailing.start() if trailing else len(html)
-    added = f'<span id="{name}-rest" class="prose-rest">{escape(rest)}</span>'
-    return mark_safe(html[:position] + added + html[position:])
+    return f"{start}{'|---' * columns}|"
 
 
 class BoundedMarkdown(StreamingMarkdown):
@@ -207,8 +211,8 @@ class BoundedMarkdown(StreamingMarkdown):
         super().__init__(text, name)
 
     def feed(self, text: str) -> SafeString:
-        room = min(self._room, CHECK_CHARS - self.shown_chars % CHECK_CHARS)
-        if 0 < len(text) <= room:  # as nearly always
+        max_chars = min(self._room, CHECK_CHARS - self.shown_chars % CHECK_CHARS)
+        if 0 < len(text) <= max_chars:  # as nearly always
             html = super().feed(text)
             self._count(len(text), len(html))
             return html
@@ -241,30 +245,27 @@ def _closed_length(text: str) -> int:
 
     This is the start of the last block, or its end after a blank line or a closing fence.
     """
-    whole = text[: text.rfind("\n") + 1].replace("\r\n", " \n").replace("\r", "\n")
+    source = text[: text.rfind("\n") + 1].replace("\r\n", " \n").replace("\r", "\n")
     tokens: list[Token] = []
-    MARKDOWN.block.parse(whole, MARKDOWN, {}, tokens)
+    MARKDOWN.block.parse(source, MARKDOWN, {}, tokens)
     blocks = [(t, t.map) for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
     if not blocks:
         return 0
-    last, (start, end) = blocks[-1]
-    if last.type in BLANK_LINE_CLOSES and whole.endswith("\n\n"):
-        return len(whole)
-    lines = whole.split("\n")
-    if last.type == "math_block" or _is_closed_fence(last, lines[start:end]):
+    block, (start, end) = blocks[-1]
+    if block.type in BLANK_LINE_CLOSES and source.endswith("\n\n"):
+        return len(source)
+    lines = source.split("\n")
+    is_closed = block.type == "math_block"
+    if block.type == "fence" and end - start >= 2:
+        fence = lines[end - 1]
+        signs = fence.strip()
+        is_closed = (
+            FENCE.match(fence) is not None
+            and set(signs) == {block.markup[0]}
+            and len(signs) >= len(block.markup)
+        )
+    if is_closed:
         return sum(len(line) + 1 for line in lines[:end])
     if len(blocks) < 2:
         return 0
     return sum(len(line) + 1 for line in lines[:start])
-
-
-def _is_closed_fence(block: Token, lines: list[str]) -> bool:
-    """Whether these lines are fenced code with its closing fence."""
-    if block.type != "fence" or len(lines) < 2:
-        return False
-    last = lines[-1]
-    return (
-        FENCE.match(last) is not None
-        and set(last.strip()) == {block.markup[0]}
-        and (len(last.strip()) >= len(block.markup))
-    )

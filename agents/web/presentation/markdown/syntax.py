@@ -16,7 +16,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-MAX_INLINE_MATH_CHARS, MAX_BLOCK_MATH_CHARS = 1_000, 10_000
+MAX_INLINE_MATH_CHARS = 1_000
+MAX_BLOCK_MATH_CHARS = 10_000
 MAX_FOOTNOTES = 200
 CLOSINGS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
 # As in Pandoc: no space inside, no digit after. Besides, no word next to it, as in US$5 and
@@ -33,7 +34,8 @@ TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S|\Z)")
 def extend(markdown: MarkdownIt) -> None:
     """Add the rules and renderers to a parser."""
     paragraphs = ["paragraph", "reference", "blockquote", "list"]
-    block, inline = markdown.block.ruler, markdown.inline.ruler
+    block = markdown.block.ruler
+    inline = markdown.inline.ruler
     block.before("table", "math", _math_block, {"alt": paragraphs})
     block.before("reference", "footnote", _footnote_block, {"alt": ["paragraph", "reference"]})
     inline.before("escape", "math", _math_inline)
@@ -60,32 +62,28 @@ def extend(markdown: MarkdownIt) -> None:
 def _math_inline(state: StateInline, silent: bool) -> bool:
     opening = state.src[state.pos : state.pos + 2]
     if opening[:1] == "$" != opening[1:]:
-        return _dollar_math(state, silent)
-    if (closing := CLOSINGS.get(opening)) is None:
-        return False
-    start = state.pos + 2
-    end = state.src.find(closing, start, min(state.posMax, start + MAX_INLINE_MATH_CHARS))
-    content = state.src[start:end]
-    # A backtick may start code, in which nothing is math.
-    if end < 0 or not content.strip() or "`" in content:
-        return False
+        opening = "$"
+        max_end = min(state.posMax, state.pos + MAX_INLINE_MATH_CHARS)
+        match = DOLLAR_MATH.match(state.src, state.pos, max_end)
+        if match is None or (max_end < state.posMax and match.end() == max_end):
+            return False
+        content = match["formula"]
+        end = match.end()
+    else:
+        if (closing := CLOSINGS.get(opening)) is None:
+            return False
+        start = state.pos + 2
+        end = state.src.find(closing, start, min(state.posMax, start + MAX_INLINE_MATH_CHARS))
+        content = state.src[start:end]
+        # A backtick may start code, in which nothing is math.
+        if end < 0 or not content.strip() or "`" in content:
+            return False
+        end += 2
     if not silent:
         token = state.push("math_inline", "", 0)
-        token.content, token.markup = content, opening
-    state.pos = end + 2
-    return True
-
-
-def _dollar_math(state: StateInline, silent: bool) -> bool:
-    end = min(state.posMax, state.pos + MAX_INLINE_MATH_CHARS)
-    match = DOLLAR_MATH.match(state.src, state.pos, end)
-    if match is None or (end < state.posMax and match.end() == end):
-        return False
-    if not silent:
-        token = state.push("math_inline", "", 0)
-        token.content = match["formula"]
-        token.markup = "$"
-    state.pos = match.end()
+        token.content = content
+        token.markup = opening
+    state.pos = end
     return True
 
 
@@ -94,32 +92,37 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start):
         return False
     first = _line(state, start)
-    closing = CLOSINGS.get(first[:2]) if first[:2] != "\\(" else None
-    if closing is None or _has_text_after(first[2:], closing):
+    opening = first[:2]
+    closing = CLOSINGS.get(opening) if opening != "\\(" else None
+    if closing is None:
         return False
+    _, separator, text_after = first[2:].partition(closing)
+    if separator and text_after.strip():
+        return False  # it continues after its math, so it's an ordinary paragraph
     if silent:
         return True
     last = _last_math_line(state, start, end, closing)
     lines = state.getLines(start, last + 1, state.blkIndent, False)
     state.line = last + 1
-    content = lines.strip().removeprefix(first[:2])
+    content = lines.strip().removeprefix(opening)
     is_closed = content.rstrip().endswith(closing) and len(content) <= MAX_BLOCK_MATH_CHARS
     if is_closed and (formula := content.rstrip()[:-2].strip()) and closing not in formula:
         token = state.push("math_block", "", 0)
-        token.content, token.markup = formula, first[:2]
+        token.content = formula
+        token.markup = opening
         token.map = [start, state.line]
     elif state.env.get("growing") and closing not in content and state.line >= end:
         token = state.push("math_open", "", 0)
-        token.content, token.map = lines.strip(), [start, state.line]
+        token.content = lines.strip()
+        token.map = [start, state.line]
     else:
-        _push_paragraph(state, lines.strip(), start)
+        state.push("paragraph_open", "p", 1).map = [start, state.line]
+        token = state.push("inline", "", 0)
+        token.content = lines.strip()
+        token.map = [start, state.line]
+        token.children = []
+        state.push("paragraph_close", "p", -1)
     return True
-
-
-def _has_text_after(rest: str, closing: str) -> bool:
-    """Whether a line closes its math and continues: then it's an ordinary paragraph."""
-    _, separator, after = rest.partition(closing)
-    return bool(separator and after.strip())
 
 
 def _last_math_line(state: StateBlock, start: int, end: int, closing: str) -> int:
@@ -138,14 +141,6 @@ def _last_math_line(state: StateBlock, start: int, end: int, closing: str) -> in
 
 def _line(state: StateBlock, line: int) -> str:
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
-
-
-def _push_paragraph(state: StateBlock, content: str, start: int) -> None:
-    opening = state.push("paragraph_open", "p", 1)
-    opening.map = [start, state.line]
-    token = state.push("inline", "", 0)
-    token.content, token.map, token.children = content, [start, state.line], []
-    state.push("paragraph_close", "p", -1)
 
 
 def _source(token: Token) -> str:
@@ -244,20 +239,21 @@ def _move_footnotes(state: StateCore) -> None:
     used = {name for name, number in defined.items() if number}
     for name, number in defined.items():  # one without a reference is text, too
         defined[name] = number or max(defined.values()) + 1
-    rest: list[Token] = []
+    body: list[Token] = []
     notes: list[tuple[int, list[Token]]] = []
     tokens = iter(state.tokens)
     for token in tokens:
         if token.type != "footnote_open":
-            rest.append(token)
+            body.append(token)
             continue
         note = [token, next(tokens), next(tokens)]
         number = defined.get(token.info, MAX_FOOTNOTES + 1)
         note[0].meta = note[2].meta = {"number": number, "is_used": token.info in used}
         notes.append((number, note))
     ordered = [token for _, note in sorted(notes, key=lambda note: note[0]) for token in note]
-    edges = Token("footnotes_open", "", 1), Token("footnotes_close", "", -1)
-    state.tokens = [*rest, edges[0], *ordered, edges[1]]
+    opening = Token("footnotes_open", "", 1)
+    closing = Token("footnotes_close", "", -1)
+    state.tokens = [*body, opening, *ordered, closing]
 
 
 def _note_id(env: dict[str, Any], number: int) -> str:

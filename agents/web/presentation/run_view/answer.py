@@ -9,8 +9,9 @@ from agents.models import AgentStep
 from agents.runs import event_store
 
 from ..evidence import STEP_LINK, Evidence, Link, Sources, find_evidence, observed, sources_of
-from ..formatting import MAX_ROW_CHARS, MAX_SHOWN_CHARS, format_value
-from ..links import text_url, trace_url
+from ..formats.formatting import MAX_ROW_CHARS, MAX_SHOWN_CHARS, format_value
+from ..formats.links import text_url, trace_url
+from ..formats.structured_output import OutputView, build_output_view
 from ..markdown import (
     MAX_ANSWER_CHARS,
     BoundedMarkdown,
@@ -19,7 +20,6 @@ from ..markdown import (
     render_markdown,
 )
 from ..recordings import Recording, find_recordings, has_times, link_times
-from ..structured_output import OutputView, build_output_view
 from .rows import RunRows
 
 # Pages that display one answer in full.

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from agents.access.names import display_name
 
-from ..links import text_url
+from ..formats.links import text_url
 from ..markdown import render_excerpt
 from .answer import RunAnswer
 

@@ -14,19 +14,19 @@ from agents.db.compiled_queries import compiled_query
 from agents.models import AgentStep, Approval, Run
 from agents.runs import event_store, projection
 
-from .. import panel_view
-from ..approvals import ApprovalView
 from ..comments import MAX_BRIEF_CHARS, MAX_COMMENTS_CHARS, CommentThread, threads_by_step
-from ..context_lines import ContextLine, context_lines
-from ..effects import EffectsView, effects_view
-from ..formatting import MAX_SHOWN_CHARS
+from ..decisions.approvals import ApprovalView
+from ..formats.formatting import MAX_SHOWN_CHARS
 from ..markdown import StreamingMarkdown
 from ..memory_cards import MemoryCard, memory_cards
-from ..plan_view import MAX_CHAT_STEPS, PlanView, is_folded
-from ..side_effects import SideEffects
-from ..step_order import sort_steps
-from ..step_view import StepView, WaitInterval
-from ..waterfall import THINKING_KINDS, TimeBreakdown, Waterfall
+from ..plans import panel_view
+from ..plans.plan_view import MAX_CHAT_STEPS, PlanView, is_folded
+from ..steps.context_lines import ContextLine, context_lines
+from ..steps.effects import EffectsView, effects_view
+from ..steps.side_effects import SideEffects
+from ..steps.step_order import sort_steps
+from ..steps.step_view import StepView, WaitInterval
+from ..steps.waterfall import THINKING_KINDS, TimeBreakdown, Waterfall
 
 MAX_FINDINGS = 5
 MAX_ROWS = 100
@@ -93,13 +93,9 @@ class RunRows:
     def steps(self) -> list[StepView]:
         if self.is_unstarted:
             return []
-        return (
-            step_views(self)
-            if self.waterfall is None
-            else self._waterfall_steps(self.waterfall)
-        )
-
-    def _waterfall_steps(self, waterfall: Waterfall) -> list[StepView]:
+        waterfall = self.waterfall
+        if waterfall is None:
+            return step_views(self)
         approvals = {row.step: self.approval_view(row) for row in waterfall.approvals}
         return [
             StepView(
@@ -168,38 +164,40 @@ class RunRows:
         """Return the agents a step was handed through, ending with its own."""
         if step.agent_name == self.run.agent_name or not step.depth:
             return ()
-        names, parent = [step.agent_name], step.parent
+        names = [step.agent_name]
+        parent = step.parent
         while parent in self._parents_by_step:
             parent, name, _kind = self._parents_by_step[parent]
-            names += [name] if name != names[-1] else []
+            if name != names[-1]:
+                names.append(name)
         return tuple(reversed(names))
 
     def job(self, step: AgentStep) -> str:
         """Return who writes a plan or an evaluation in this step, if any."""
-        if (
-            not step.depth
-            or step.kind not in THINKING_KINDS
-            or step.parent not in self._parents_by_step
-        ):
+        if not step.depth or step.kind not in THINKING_KINDS:
             return ""
-        return step.agent_name if self._parents_by_step[step.parent][2] in WRITTEN_KINDS else ""
+        parent = self._parents_by_step.get(step.parent)
+        return step.agent_name if parent is not None and parent[2] in WRITTEN_KINDS else ""
 
     @cached_property
     def _parents_by_step(self) -> dict[int | None, tuple[int | None, str, str]]:
         """Each step's parent, agent and kind."""
-        known = _parents(self.run.pk)
-        return {number: (parent, agent, kind) for number, parent, agent, kind in known}
+        rows = _parents(self.run.pk)
+        return {number: (parent, agent, kind) for number, parent, agent, kind in rows}
 
     @cached_property
     def active_agent(self) -> str:
         """The agent currently working, and for whom."""
-        if not self.run.is_live:
+        if not self.run.is_live or self.is_unstarted:
             return ""
         speaker = self.speaker or event_store.last_speaker(self.run)
         if speaker == self.run.agent_name:
             return ""
-        named = [s for s in self.steps if s.is_open and s.path]
-        speaking = [s for s in named if speaker in {"", s.agent_name}]
+        speaking = [
+            step
+            for step in self.steps
+            if step.is_open and step.path and speaker in {"", step.agent_name}
+        ]
         return speaking[-1].full_path if speaking else ""
 
     def thread(self, step: int = 0) -> CommentThread | None:
@@ -207,7 +205,8 @@ class RunRows:
         if not self.is_discussed:
             return None
         empty = CommentThread(run=self.run.pk, step=step, viewer=self.viewer)
-        return replace(self._threads.get(step, empty), most=MAX_THREAD_CHARS[self.size])
+        max_chars = MAX_THREAD_CHARS[self.size]
+        return replace(self._threads.get(step, empty), max_chars=max_chars)
 
     @cached_property
     def _threads(self) -> dict[int, CommentThread]:
@@ -269,13 +268,13 @@ class RunRows:
     @cached_property
     def waits(self) -> dict[int, list[WaitInterval]]:
         """Times waited for a person, per step and its parents."""
-        found: dict[int, list[WaitInterval]] = {}
+        intervals: dict[int, list[WaitInterval]] = {}
         for row in self._waited_for:
             number: int | None = row.step
             while number is not None:
-                found.setdefault(number, []).append((row.asked_at, row.decided_at))
+                intervals.setdefault(number, []).append((row.asked_at, row.decided_at))
                 number = self._parents_by_step.get(number, (None, "", ""))[0]
-        return found
+        return intervals
 
     @cached_property
     def panel(self) -> panel_view.PanelView | None:
@@ -288,15 +287,20 @@ class RunRows:
         """Results of a run without an answer, so that they are easy to find."""
         if self.run.is_live or self.run.answer or self.run.status == Run.Status.BLOCKED:
             return []
-        calls = [step for step in self.steps if step.kind == AgentStep.Kind.TOOL]
-        done = [call for call in calls if not call.step.has_effects]  # those are listed below
-        found = [step for step in done if step.status == AgentStep.Status.DONE]
-        return found[-MAX_FINDINGS:]
+        results = [
+            step
+            for step in self.steps
+            if step.kind == AgentStep.Kind.TOOL
+            and not step.step.has_effects  # those are listed below
+            and step.status == AgentStep.Status.DONE
+        ]
+        return results[-MAX_FINDINGS:]
 
 
 def step_views(view: RunRows, only: Collection[int] | None = None) -> list[StepView]:
     """Return a run's rows, or `only` some, with their approvals."""
-    run, until = view.run, view.until
+    run = view.run
+    until = view.until
     approvals = {row.step: view.approval_view(row) for row in view.questions}
     return [
         StepView(
@@ -328,14 +332,14 @@ def visible_steps(
 
     Work for the items of a list is omitted, unless it waits for approval.
     """
-    room = MAX_CHAT_STEPS - len(numbers - folded)
+    remaining_rows = MAX_CHAT_STEPS - len(numbers - folded)
     for view in sorted(steps, key=lambda view: view.number):
         if view.number in numbers or view.number in folded:
             continue
-        if room <= 0 or is_folded(view.step, folded):
+        if remaining_rows <= 0 or is_folded(view.step, folded):
             folded.add(view.number)
         else:
-            room -= 1
+            remaining_rows -= 1
     return [v for v in steps if v.number not in folded or v.approval is not None]
 
 

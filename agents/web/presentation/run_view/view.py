@@ -8,14 +8,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents.access.names import display_name
+from agents.db.sentences import translate
 from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs import clocks, projection
-from agents.runs.engine_messages import translate
 
-from .. import status_text
 from ..attachments import QuestionFileView, question_files
-from ..links import chat_url, milliseconds, trace_url
+from ..formats import status_text
+from ..formats.links import chat_url, milliseconds, trace_url
 from .feedback import RunFeedback
 
 DEMO_MODEL = "demo"
@@ -33,27 +33,6 @@ class RunView(RunFeedback):
     def asked_with(self) -> dict[str, list[QuestionFileView]]:
         """The files of the question, in the form of a step's."""
         return {"files": question_files(self.run.files)}
-
-    @property
-    def template(self) -> str:
-        """The template: a run's own page starts with the answer."""
-        return "trace/_run.html" if self.place == "trace" else "run/_run.html"
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is just an answer after thoughts, in the chat that streamed it."""
-        run = self.run
-        extras = (self.is_judged, self.is_discussed, self.is_brief, self.masker)
-        return (
-            self.place == "chat"
-            and run.status == Run.Status.COMPLETED
-            and not (any(extras) or self.sentence or run.advice or self.can_continue)
-            and bool(run.answer)
-            and run.output is None
-            and self.shows_results
-            and not (self.answer_left_out or self.folded_count)
-            and all(step.is_plain for step in self.steps)
-        )
 
     @property
     def pk(self) -> str:
@@ -152,9 +131,12 @@ class RunView(RunFeedback):
     @property
     def cache_savings(self) -> float | None:
         """What providers' caches have saved in dollars; None if that is unknown."""
-        saved = [step.step.cache_savings for step in self.steps]
-        known = [amount for amount in saved if amount is not None]
-        return sum(known) if known else None
+        savings = [
+            step.step.cache_savings
+            for step in self.steps
+            if step.step.cache_savings is not None
+        ]
+        return sum(savings) if savings else None
 
     @property
     def user_name(self) -> str:
@@ -173,8 +155,8 @@ class RunView(RunFeedback):
         """Whether another run can continue: this one ran out of steps or was cut off."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason in {StopReason.MAX_STEPS, StopReason.BUDGET}
-        goes_on = is_cut or is_out or self.run.can_continue or self.is_half_answered
-        return self.place == "chat" and self.may_decide and goes_on
+        is_unfinished = is_cut or is_out or self.run.can_continue or self.is_half_answered
+        return self.place == "chat" and self.may_decide and is_unfinished
 
     @property
     def is_half_answered(self) -> bool:

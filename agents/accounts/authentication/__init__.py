@@ -1,0 +1,1 @@
+"""Second factors, throttling and sessions."""

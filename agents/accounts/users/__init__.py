@@ -1,0 +1,1 @@
+"""Users: profiles, roles, groups, invitations, their list."""

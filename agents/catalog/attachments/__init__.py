@@ -1,0 +1,1 @@
+"""Files of messages as an agent reads them."""

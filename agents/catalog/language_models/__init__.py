@@ -1,0 +1,1 @@
+"""Rows of models as clients and planners."""

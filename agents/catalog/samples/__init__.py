@@ -1,0 +1,1 @@
+"""Sample data and questions for a new installation."""

@@ -1,0 +1,1 @@
+"""Rows of tools as engine tools."""

@@ -1,0 +1,1 @@
+"""Pages of what happened: runs, documents, experiences, audit log, deletion."""

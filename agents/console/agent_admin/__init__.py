@@ -1,0 +1,1 @@
+"""Pages of agents: the editor, versions, drafts, test runs."""

@@ -1,0 +1,1 @@
+"""Pages of guardrails: patterns, their tests, personal data."""

@@ -1,0 +1,1 @@
+"""Pages of language models: setup, providers, tests, usage."""

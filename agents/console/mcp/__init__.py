@@ -1,0 +1,1 @@
+"""Pages of MCP servers: setup, cards, gallery, import, files."""

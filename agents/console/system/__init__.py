@@ -1,0 +1,1 @@
+"""Pages of the installation: health, settings, configuration files."""

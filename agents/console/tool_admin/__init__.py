@@ -1,0 +1,1 @@
+"""Pages of tools and databases: setup, test, OpenAPI import."""

@@ -1,0 +1,1 @@
+"""Calls of models, with retry, caches and compaction."""

@@ -1,0 +1,1 @@
+"""A run's answer: its schema and its citations."""

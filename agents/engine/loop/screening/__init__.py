@@ -1,0 +1,1 @@
+"""Guardrails over messages, files and errors."""

@@ -1,0 +1,1 @@
+"""Calls of tools, with approval, caches and fallback."""

@@ -1,0 +1,1 @@
+"""Merges the answers of several agents, with their arithmetic."""

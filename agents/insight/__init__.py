@@ -1,0 +1,1 @@
+"""What runs say together: dashboard, problems, alerts and suggestions."""

@@ -1,0 +1,11 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class SuggestionsConfig(AppConfig):
+    name = "agents.insight.suggestions"
+    verbose_name = _("Suggestions")
+
+    def ready(self) -> None:
+        # It needs the models, which are only loaded now.
+        from . import store  # noqa: F401  (has periodic jobs)

@@ -1,0 +1,193 @@
+"""Suggestions in words: what was found, what would change, what was measured."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.text import shorten
+from agents.insight.problems.presentation import example_questions
+from agents.models import AgentStep, Run
+from agents.review.experiments.scoring import comparison
+from agents.review.experiments.scoring.comparison import Comparison
+
+from . import evidence
+from .models import Suggestion
+
+Kind = Suggestion.Kind
+Status = Suggestion.Status
+MAX_EXAMPLES = 10
+TONES = {Status.OPEN: "amber", Status.APPLIED: "green", Status.DISMISSED: ""}
+
+
+def title(suggestion: Suggestion) -> str:
+    """Return the finding in one sentence."""
+    params: dict[str, Any] = {**suggestion.figures, "subject": suggestion.subject}
+    match suggestion.kind:
+        case Kind.TOOL_FAILS:
+            params["percent"] = f"{100 * params['failures'] / params['calls']:.0f}%"
+            return _("%(subject)s fails in %(percent)s of its calls") % params
+        case Kind.TOOL_UNUSED:
+            sentence = ngettext(
+                "%(subject)s wasn't used in %(runs)d run",
+                "%(subject)s wasn't used in %(runs)d runs",
+                params["runs"],
+            )
+            return sentence % params
+        case _:
+            params["text"] = shorten(suggestion.text, 90)
+            return _("Feedback repeats: “%(text)s”") % params
+
+
+def reason(suggestion: Suggestion) -> str:
+    """Return the evidence in words."""
+    figures = suggestion.figures
+    match suggestion.kind:
+        case Kind.TOOL_FAILS if figures.get("message"):
+            sentence = _(
+                "%(failures)d of %(calls)d calls failed in the last 30 days. Most frequent "
+                "error (%(same)d of %(read)d checked failures): %(message)s"
+            )
+            return str(sentence % figures)
+        case Kind.TOOL_FAILS:
+            sentence = _("%(failures)d of %(calls)d calls failed in the last 30 days.")
+            return str(sentence % figures)
+        case Kind.TOOL_UNUSED:
+            return _(
+                "The agent had it in %(runs)d runs of the last 30 days and never called it. "
+                "Its definition is sent with every request, costs tokens and distracts the "
+                "model."
+            ) % {"runs": figures["runs"]}
+        case _:
+            return _(
+                "Feedback on %(comments)d of %(wrong)d answers that were rated as bad in the "
+                "last 30 days says nearly the same."
+            ) % {"comments": figures["comments"], "wrong": figures["wrong"]}
+
+
+def change(suggestion: Suggestion) -> str:
+    """Return what applying it does."""
+    if suggestion.kind == Kind.TOOL_UNUSED:
+        sentence = _("Removes %(tool)s from the agent's tools.")
+        return sentence % {"tool": suggestion.subject}
+    return _("Adds this line at the end of the agent's instructions:")
+
+
+def measured(suggestion: Suggestion, result: Comparison) -> str:
+    """Return what the backtests say, also that they say nothing."""
+    params = {"own": result.own, "prevented": result.prevented, "pairs": result.pairs}
+    if not result.pairs:
+        return _("None of these runs could be repeated.")
+    if suggestion.kind == Kind.INSTRUCTION and result.prevented:
+        claim = _("It would have improved %(prevented)d of %(own)d wrong answers.")
+        return f"{claim % params} {_verdict(result)}"
+    return _verdict(result)
+
+
+def _verdict(result: Comparison) -> str:
+    if result.is_better:
+        return _("Scores are better with it.")
+    if result.is_worse:
+        return _("Scores are worse with it.")
+    if result.score is None:
+        return _("Nothing says which answers are better. Compare those that changed.")
+    return _("There is no measurable difference.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleRun:
+    run: Run
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """How a tool has done since the suggestion was applied, and before."""
+
+    calls: int
+    failures: int
+    calls_before: int
+    failures_before: int
+
+
+class SuggestionView:
+    """What a reader sees of a suggestion: runs only within their rights, masked."""
+
+    def __init__(self, suggestion: Suggestion, reader: User, session: Any) -> None:
+        self.suggestion = suggestion
+        self.reader = reader
+        self.session = session
+
+    @property
+    def title(self) -> str:
+        return title(self.suggestion)
+
+    @property
+    def reason(self) -> str:
+        return reason(self.suggestion)
+
+    @property
+    def change(self) -> str:
+        return change(self.suggestion)
+
+    @property
+    def tone(self) -> str:
+        return TONES[Status(self.suggestion.status)]
+
+    @property
+    def next_version(self) -> int:
+        return (self.suggestion.agent.version or 0) + 1
+
+    @property
+    def can_take_back(self) -> bool:
+        agent = self.suggestion.agent
+        return self.suggestion.is_applied and agent.version == self.suggestion.applied_version
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """How the backtests without and with it differ; None if nothing was measured."""
+        published = self.suggestion.before
+        changed = self.suggestion.after
+        if published is None or changed is None:
+            return None
+        own = self.suggestion.runs.values_list("pk", flat=True)
+        return comparison.compare(published, changed, set(own))
+
+    @property
+    def measured(self) -> str:
+        result = self.comparison
+        return measured(self.suggestion, result) if result else ""
+
+    @cached_property
+    def examples(self) -> list[ExampleRun]:
+        visible = Run.objects.for_user(self.reader).listed()
+        rows = self.suggestion.runs.filter(pk__in=visible.values("pk")).order_by("-pk")
+        runs = list(rows[:MAX_EXAMPLES])
+        questions = example_questions(runs, self.reader, self.session)
+        return [
+            ExampleRun(run=run, question=question)
+            for run, question in zip(runs, questions, strict=True)
+        ]
+
+    @cached_property
+    def effect(self) -> Effect | None:
+        """How the tool's calls went in versions with the suggestion."""
+        suggestion = self.suggestion
+        if not suggestion.is_applied or suggestion.kind != Kind.TOOL_FAILS:
+            return None
+        steps = evidence.tool_steps(0).filter(
+            run__agent=suggestion.agent,
+            run__agent_version__gte=suggestion.applied_version,
+            action=suggestion.subject,
+        )
+        failed = Count("pk", filter=Q(status=AgentStep.Status.FAILED))
+        since = steps.aggregate(calls=Count("pk"), failures=failed)
+        return Effect(
+            calls_before=suggestion.figure("calls"),
+            failures_before=suggestion.figure("failures"),
+            **since,
+        )

@@ -1,5 +1,0 @@
-"""Why nothing is learned."""
-
-
-class ExperienceRejected(Exception):
-    """Raised with a sentence for the user."""

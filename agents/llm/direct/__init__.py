@@ -1,0 +1,1 @@
+"""The client for servers that speak OpenAI's format, Ollama among them."""

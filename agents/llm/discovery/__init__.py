@@ -1,0 +1,1 @@
+"""Finds models: in the environment, on this machine, in a provider's list."""

@@ -1,0 +1,1 @@
+"""HTTP, streams and errors, as all providers have them."""

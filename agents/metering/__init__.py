@@ -1,0 +1,1 @@
+"""What runs use and what they may use: figures, budgets, limits of models, saved results."""

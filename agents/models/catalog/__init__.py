@@ -1,0 +1,1 @@
+"""What administrators set up: agents, tools, servers, databases, models and workflows."""

@@ -1,0 +1,1 @@
+"""What agents remember: memories, experiences and what both have in common."""

@@ -1,0 +1,1 @@
+"""What runs used: budgets, caches and slots of models."""

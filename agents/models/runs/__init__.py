@@ -1,0 +1,1 @@
+"""Runs with their steps, events, approvals and attachments."""

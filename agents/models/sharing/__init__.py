@@ -1,0 +1,1 @@
+"""Who sees what: memberships, collections and projects."""

@@ -1,0 +1,1 @@
+"""What people add to runs: feedback, comments, examples."""

@@ -1,0 +1,1 @@
+"""Judges the answers of an experiment and compares them."""

@@ -1,0 +1,1 @@
+"""Where the examples of an experiment come from."""

@@ -1,0 +1,1 @@
+"""Replay, rerun and comparison of runs."""

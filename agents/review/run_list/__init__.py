@@ -1,0 +1,1 @@
+"""The list of runs: rows, columns, charts, bulk actions."""

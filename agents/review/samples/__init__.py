@@ -1,0 +1,1 @@
+"""Sample runs for a new installation."""

@@ -1,0 +1,1 @@
+"""What is set up for a server: its options, variables and command line."""

@@ -1,0 +1,1 @@
+"""Connects to servers, keeps the connections, and calls their tools."""

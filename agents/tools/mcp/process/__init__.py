@@ -1,0 +1,1 @@
+"""Starts a server's program, confined to its folder."""

@@ -1,0 +1,1 @@
+"""The web process: server, request limits, health probes, warm-up."""

@@ -1,0 +1,1 @@
+"""Figures of runs as pages display them."""

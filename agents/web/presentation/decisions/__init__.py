@@ -1,0 +1,1 @@
+"""What a run asks people: approvals, questions, limits."""

@@ -1,0 +1,1 @@
+"""Numbers, dates, badges, icons, charts and diffs."""

@@ -1,0 +1,1 @@
+"""Plans and panels as templates display them."""

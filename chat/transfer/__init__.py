@@ -1,0 +1,1 @@
+"""Chats in and out: imports from other products, exports."""
