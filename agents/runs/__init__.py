@@ -3,6 +3,7 @@
 Everything else here is for the package itself, `agents.web`, and tests.
 """
 
+from .executor import active_count
 from .leases import KIND
 from .service import (
     RunInProgress,
@@ -26,6 +27,7 @@ from .service import (
 
 __all__ = [
     "KIND",
+    "active_count",
     "RunInProgress",
     "drive",
     "drive_claimed",

@@ -6,6 +6,7 @@ A title that a user typed is never replaced, and a blocked message never becomes
 import asyncio
 import logging
 import re
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from agents import runs
 from agents.access import masking
 from agents.catalog import agent_factory
 from agents.catalog.language_models import model_setups
@@ -41,6 +43,9 @@ MAX_QUESTION_CHARS = 1_500
 MAX_ANSWER_CHARS = 600
 MAX_TOKENS = 200  # models that reason need more than the title has
 TIMEOUT_SECONDS = 20.0
+# A chat has its question as its title meanwhile, so answers come first.
+MAX_WAIT_SECONDS = 30.0
+POLL_SECONDS = 0.5
 
 # Not translated: the model is asked to use the question's language.
 INSTRUCTIONS = (
@@ -108,6 +113,7 @@ def first_title(agent: Agent, text: str) -> str:
 
 
 _naming: set[asyncio.Task[None]] = set()
+_turns = asyncio.Semaphore(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +157,18 @@ def find_unnamed(run: Run) -> Unnamed | None:
 
 def name_chat(unnamed: Unnamed) -> None:
     """Have a chat named after its first answer, without anybody waiting for it."""
-    task = asyncio.create_task(_name_chat(unnamed))
+    task = asyncio.create_task(_name_when_idle(unnamed))
     _naming.add(task)
     task.add_done_callback(_naming.discard)
+
+
+async def _name_when_idle(unnamed: Unnamed) -> None:
+    """Name a chat once this process answers nobody, or after a while."""
+    end = time.monotonic() + MAX_WAIT_SECONDS
+    async with _turns:
+        while runs.active_count() and time.monotonic() < end:  # noqa: ASYNC110  # no event for it
+            await asyncio.sleep(POLL_SECONDS)
+        await _name_chat(unnamed)
 
 
 async def _name_chat(unnamed: Unnamed) -> None:

@@ -93,6 +93,35 @@ async def test_the_model_names_a_chat_after_its_first_answer(named):
     assert not request.get("tools")
 
 
+async def test_a_title_waits_until_no_run_is_live(named, monkeypatch):
+    live_runs = [1]
+    monkeypatch.setattr(titles, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(titles.runs, "active_count", lambda: len(live_runs))
+    chat, run, model = await named(Says(answer="Tea"))
+
+    titles.name_chat(await sync_to_async(titles.find_unnamed)(run))
+    await asyncio.sleep(0.1)
+    assert not model.requests
+    live_runs.clear()
+    await asyncio.gather(*titles._naming)
+
+    await chat.arefresh_from_db()
+    assert chat.title == "Tea"
+
+
+async def test_a_title_does_not_wait_forever_on_a_busy_server(named, monkeypatch):
+    monkeypatch.setattr(titles, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(titles, "MAX_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(titles.runs, "active_count", lambda: 1)
+    chat, run, _model = await named(Says(answer="Tea"))
+
+    titles.name_chat(await sync_to_async(titles.find_unnamed)(run))
+    await asyncio.gather(*titles._naming)
+
+    await chat.arefresh_from_db()
+    assert chat.title == "Tea"
+
+
 async def test_an_edited_title_is_kept(named):
     chat, run, model = await named(Says(answer="Tea"))
     await sync_to_async(titles.rename)(chat, "My own")
