@@ -22,7 +22,7 @@ OWN_COLUMNS = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column; without a sort key, the list can't be sorted by it."""
+    """A column; without a sort key, the list can't be sorted by it. A title explains it."""
 
     name: str
     label: LazyText
@@ -44,9 +44,17 @@ class Sort:
         return f"-{self.column.name}" if self.is_descending else self.column.name
 
 
-def _number(name: str, label: LazyText, key: Any, value: Callable[["RunRow"], Any]) -> Column:
+def _number(
+    name: str, label: LazyText, key: Any, value: Callable[["RunRow"], Any], title: LazyText = ""
+) -> Column:
     return Column(
-        name=name, label=label, value=value, key=key, is_number=True, starts_descending=True
+        name=name,
+        label=label,
+        value=value,
+        key=key,
+        is_number=True,
+        starts_descending=True,
+        title=title,
     )
 
 
@@ -81,9 +89,21 @@ ALL_COLUMNS = [
         key=F("user__username"),
         value=lambda row: row.view.user_name,
     ),
-    _number("steps", _("Turns"), STEP_COUNT, lambda row: row.view.run.step_count),
+    _number(
+        "steps",
+        _("Turns"),
+        STEP_COUNT,
+        lambda row: row.view.run.step_count,
+        _("Requests to the model or, with a plan, its tasks"),
+    ),
     _number("tools", _("Tools"), F("tool_calls"), lambda row: row.view.run.tool_calls),
-    _number("time", _("Active"), ACTIVE_SECONDS, lambda row: row.view.run.active),
+    _number(
+        "time",
+        _("Active"),
+        ACTIVE_SECONDS,
+        lambda row: row.view.run.active,
+        _("Active time, excluding time waiting for users"),
+    ),
     _number("waited", _("Waited"), F("waited"), lambda row: row.view.run.waited),
     _number(
         "tokens",
