@@ -7,7 +7,7 @@ import pytest
 
 from agents.knowledge import parsing
 from agents.knowledge.parsing import parsers
-from agents.knowledge.parsing.parsers import html, ocr, pdf
+from agents.knowledge.parsing.parsers import html, ocr, pdf, sniffing
 from agents.knowledge.parsing.parsers.values import WorkLimit
 from tests import document_files as files
 
@@ -19,6 +19,44 @@ def parse(data: bytes, name: str, mime_type: str = "") -> parsing.ParsedDocument
 
 def text_of(data: bytes, name: str) -> str:
     return "\n".join(part.text for part in parse(data, name).parts)
+
+
+SAMPLES: dict[str, Callable[[], bytes]] = {
+    "pdf": lambda: files.pdf([[(12, "Ten days")]]),
+    "docx": lambda: files.docx(files.paragraph("Ten days")),
+    "pptx": lambda: files.pptx("Leave", "Ten days", ""),
+    "spreadsheet": lambda: files.xlsx([["Ten days"]]),
+    "delimited": lambda: b"Leave,Note\nTen days,paid\n",
+    "epub": lambda: files.epub({"Leave": "Ten days"}),
+    "html": lambda: b"<!doctype html><p>Ten days</p>",
+    "mail": lambda: b"From: a@example.com\nTo: b@example.com\nSubject: Leave\n\nTen days",
+    "markdown_file": lambda: b"# Leave\n\nTen days",
+    "image": lambda: files.picture("Ten days"),
+    "plain": lambda: b"Ten days",
+}
+
+
+@pytest.mark.parametrize("type", sniffing.TYPES, ids=lambda type: type.parser)
+def test_every_type_is_recognized_and_parsed(type: sniffing.DocumentType) -> None:
+    data = SAMPLES[type.parser]()
+
+    for ending in type.endings:
+        source = parsers.SourceFile(data=data, name=f"a{ending}", recognizes=False)
+        assert sniffing.sniff(source) is type, ending
+    if type is sniffing.IMAGE:
+        with pytest.raises(parsers.NeedsRecognition):
+            parsers.parse(source)
+    else:
+        assert "Ten days" in "\n".join(part.text for part in parsers.parse(source).parts)
+
+
+def test_no_two_types_have_the_same_ending_or_content() -> None:
+    for table, column in (
+        (sniffing.BY_ENDING, "endings"),
+        (sniffing.BY_MIME_TYPE, "mime_types"),
+        (sniffing.BY_CONTENT, "contents"),
+    ):
+        assert len(table) == sum(len(getattr(type, column)) for type in sniffing.TYPES), column
 
 
 def test_a_word_document_keeps_its_headings_lists_and_tables() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chat.transfer.imports import formats, json_stream, trees, values
-from chat.transfer.imports.formats import chatgpt, librechat, open_webui
+from chat.transfer.imports.formats import ashiato, chatgpt, librechat, open_webui
 from chat.transfer.imports.values import (
     Node,
     NotImportable,
@@ -214,6 +214,23 @@ def test_anything_else_is_not_a_chat(value):
 
 
 WRONG = [None, 0, "x", [], {}, [None], {"a": None}, True, 1e308, float("nan")]
+
+
+@pytest.mark.parametrize(
+    "format", [each for each in formats.FORMATS if each.read is not ashiato.read]
+)
+def test_every_product_has_an_export_that_only_its_reader_takes(format):
+    """Our own is written and read back in `test_imports.py`."""
+    files = [path.read_bytes() for path in sorted(EXPORTS.glob("*.json"))]
+    contents = [json.loads(file) for file in files]
+    values = [
+        value for each in contents for value in (each if isinstance(each, list) else [each])
+    ]
+    own = [value for value in values if is_chat(value) and format.read(value) is not None]
+
+    assert own, f"No export of {format.name} in {EXPORTS.name}."
+    for value in own:
+        assert [each.name for each in formats.FORMATS if each.read(value)] == [format.name]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,11 @@ from chat.sessions import batched_delete
 from tests.insight.dashboard.scripted import Script, exact_percentile, recount
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+# What the corpus has none of.
+UNSCRIPTED = {
+    *("cache_write_tokens", "saved_cost", "cached", "retries", "regenerated"),
+    *("check_cost", "retry_cost", "title_cost"),
+}
 THOROUGH = pytest.mark.thorough
 
 
@@ -71,6 +76,7 @@ def test_all_measures_equal_a_recount(corpus, count, is_rolled):
     totals = count(is_rolled=is_rolled)
 
     assert same(totals, found)
+    assert {name for name in MEASURES if not totals[name]} == UNSCRIPTED
     assert DailyFigures.objects.exists() == is_rolled
     for share in (0.5, 0.95):
         exact = exact_percentile(times["active"], share)

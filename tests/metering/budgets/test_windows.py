@@ -74,5 +74,6 @@ def test_every_measure_of_a_limit_is_counted_and_every_held_one_has_its_columns(
     assert list(MEASURES) == Quota.Measure.values
     assert counted >= MEASURES.keys()
     assert held >= {column for key in HELD for column in (key, MEASURES[key].used_column)}
+    assert {*Estimate().held()} == {*Used().amounts()} == {*HELD}
     with pytest.raises(KeyError):
         format_amount("pages", 3)
