@@ -20,7 +20,7 @@ django.setup()
 from agents.llm import model_info
 from agents.web.asgi import warmup
 from agents.web.presentation import markdown
-from agents.llm.direct_model import DirectModel
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up_provider
 from agents.tools.egress import transport
 
