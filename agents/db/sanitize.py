@@ -1,17 +1,18 @@
 """Makes texts, ids and events storable in every database."""
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
+
+import orjson
 
 from agents.engine.events import DELTA_TYPES, Event
 from agents.engine.sentences import MARK, Sentence
 
 # Without NUL and the mark of sentences.
 PLAIN_ASCII = re.compile("[\x01-\x1d\x1f-\x7f]*")
-REMOVED_ESCAPES = ("\\u0000", "\\u001e")
+REMOVED_ESCAPES = (b"\\u0000", b"\\u001e")
 
 
 def sanitize_text(text: str) -> str:
@@ -48,11 +49,10 @@ def sanitize_event(event: Event) -> Event:
     """Remove NUL and lone surrogates, which PostgreSQL rejects, and the mark of sentences."""
     if event.type in DELTA_TYPES and PLAIN_ASCII.fullmatch(event.data["content"]):
         return event
-    text = json.dumps(event.data, ensure_ascii=False)
     try:
-        text.encode()
+        text = orjson.dumps(event.data)
         is_clean = not any(escape in text for escape in REMOVED_ESCAPES)
-    except UnicodeEncodeError:
+    except TypeError:  # it has surrogates or values that only a slower encoder knows
         is_clean = False
     return event if is_clean else replace(event, data=_sanitize_value(event.data))
 

@@ -88,8 +88,13 @@ class UsageLimits:
         excess: dict[str, Any] = {}
         at_most = partial(clamp_count, excess)
         clamped = {name: value for name, value in usage.items() if name not in OWN_NAMES}
-        max_prompt = max_prompt_tokens(self.messages, self.tools)
-        prompt = at_most(max_prompt, "prompt_tokens", clamped.get("prompt_tokens"))
+        prompt = clamped.get("prompt_tokens")
+        contents = [message.get("content") for message in self.messages]
+        # At least: two characters can be one token. Counting exactly takes longer.
+        max_prompt = sum(len(text) for text in contents if isinstance(text, str)) // 2
+        if not isinstance(prompt, int) or prompt > max_prompt:
+            max_prompt = max_prompt_tokens(self.messages, self.tools)
+            prompt = at_most(max_prompt, "prompt_tokens", prompt)
         max_completion = (
             requested_tokens(self.parameters)
             or model_info.max_output(self.model)

@@ -5,10 +5,11 @@ private-use characters can carry whole instructions. Characters that a script or
 stay: one joiner between joining letters, one selector after its base, a flag made of tags.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 TAGS = "\U000e0000-\U000e007f"
 SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -85,7 +86,7 @@ def strip_invisible_value(value: Any) -> Any:
 def strip_invisible_json(value: Any) -> Any:
     """Do the same for data that seldom has any, in one pass over its JSON."""
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = orjson.dumps(value).decode()
     except TypeError:  # it has values that JSON lacks
         return strip_invisible_value(value)
     suspect = _SUSPECT_JSON if text.isascii() else _SUSPECT_UNICODE_JSON

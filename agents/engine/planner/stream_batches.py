@@ -23,6 +23,8 @@ from ..sentences import Sentence as _
 
 logger = logging.getLogger(__name__)
 
+TEXT_FIELDS = {"id", "choices"}  # of a chunk that has text and nothing else
+
 CLOSE_TIMEOUT_SECONDS = 5.0
 RAISE_FIRST = _(
     "It may be overloaded or still reading a long prompt. Try again, "
@@ -228,7 +230,7 @@ def _chunk_text(chunk: Chunk) -> str | None:
     """Return the text of a chunk that contains nothing else."""
     if isinstance(chunk, TextChunk):
         return chunk.text
-    if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
+    if not chunk.keys() <= TEXT_FIELDS or len(choices := chunk.get("choices", ())) != 1:
         return None
     choice = choices[0]
     delta = choice.get("delta")
