@@ -4,6 +4,7 @@ from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from agents.db import data_folder
+from agents.web.static_files.version import cache_forever, compute_version
 from project import environment, services
 
 ENVIRONMENT = environment.load()
@@ -49,7 +50,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",
+    "agents.web.static_files.middleware.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
     "project.headers.default_headers",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -173,11 +174,13 @@ FORMAT_MODULE_PATH = "project.formats"
 TIME_ZONE = ENVIRONMENT.time_zone
 USE_TZ = True
 
-STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
+# Each version has its own URLs, which browsers cache for good.
+STATIC_URL = "static/" if DEBUG else f"static/{compute_version(BASE_DIR / 'static')}/"
+SERVESTATIC_ADD_HEADERS_FUNCTION = None if DEBUG else cache_forever
 
 HTTPS = all(origin.startswith("https://") for origin in ORIGINS)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS

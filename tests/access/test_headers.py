@@ -59,6 +59,8 @@ def check(answer, where) -> None:
     headers, inline = answer.headers, Inline()
     if not answer.streaming and "html" in headers.get("Content-Type", ""):
         inline.feed(answer.text)
+        # A second one would run what both import twice.
+        assert answer.text.count('type="module"') <= 1, where
     policy = headers["Content-Security-Policy"]
     assert answer.status_code < 500, where
     assert inline.found == [], where

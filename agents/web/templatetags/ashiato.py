@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from django import template
+from django.utils.safestring import SafeString
 
 from agents.access.names import display_name
 from agents.engine.text import shorten
@@ -11,6 +12,7 @@ from agents.web.presentation import run_fragments
 from agents.web.presentation.decisions.grants import grants_with_chats
 from agents.web.presentation.evidence import shared_by
 from agents.web.presentation.formats import badges, charts, dates, formatting, icons
+from agents.web.static_files.bundles import bundle_elements
 
 register = template.Library()
 
@@ -53,6 +55,12 @@ for function in FILTERS:
     register.filter(function.__name__, function)
 for function in TAGS:
     register.simple_tag(function, name=function.__name__)
+
+
+@register.simple_block_tag
+def bundled(content: str) -> SafeString:
+    """Load the stylesheets and scripts in the block as one file of each kind."""
+    return bundle_elements(content)
 
 
 @register.simple_tag(takes_context=True)
