@@ -102,6 +102,7 @@ def test_a_file_that_cannot_be_read_says_why(page: Page, tmp_path, watch):
 )
 def test_dropped_and_pasted_files_are_uploaded(page: Page, name, event):
     new_collection(page, f"All {name}")
+    page.wait_for_load_state()  # before, no script notices the file
     page.evaluate(
         f"""() => {{
             const data = new DataTransfer();

@@ -78,6 +78,7 @@ def test_a_time_in_an_answer_and_in_a_transcript_plays_the_recording_there(
     page = visit(listening_server)
     ask_about_the_call(page)
     moment = last_run(page).locator(".answer a.moment")
+    page.wait_for_load_state()  # before, no script notices the key
     moment.press("Enter")
     player = page.locator(".recording-player audio")
     expect(player).to_be_visible()
