@@ -1,10 +1,12 @@
 """Runs a management command, with readable messages for database problems."""
 
+import gc
 import sqlite3
 import sys
 from collections.abc import Sequence
 
-from django.core.management import execute_from_command_line
+from django.core.management import ManagementUtility
+from django.core.management.base import BaseCommand
 
 from agents.engine.privacy import mask_secrets
 
@@ -20,13 +22,30 @@ SERVER_ADVICE = (
 )
 
 
+class Commands(ManagementUtility):
+    """Collects no garbage while the product is loaded, which takes half a second less."""
+
+    def execute(self) -> None:
+        gc.disable()
+        try:
+            super().execute()
+        finally:
+            gc.enable()
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        command = super().fetch_command(subcommand)
+        gc.freeze()  # what is loaded now stays
+        gc.enable()
+        return command
+
+
 def execute(arguments: Sequence[str]) -> None:
     """Run a command; a missing database isn't a traceback, except with --traceback."""
     # Only now, because Django's database errors need its settings.
     from django.db import DatabaseError
 
     try:
-        execute_from_command_line(list(arguments))
+        Commands(list(arguments)).execute()
     except DatabaseError as error:
         message = error_message(error)
         if message is None or "--traceback" in arguments:

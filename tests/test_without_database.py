@@ -1,6 +1,9 @@
-"""A command without a database ends with a message."""
+"""How commands start, and that one without a database ends with a message."""
+
+import gc
 
 import pytest
+from django.core.management import ManagementUtility
 from django.db import OperationalError
 
 from project.commands import execute
@@ -71,3 +74,23 @@ def test_an_unreachable_server_is_named_without_its_password(tmp_path, command):
     assert told.startswith("Can't use the database at 127.0.0.1/ashiato: ")
     assert "Connection refused" in told
     assert "not-for-the-log" not in told
+
+
+def test_no_garbage_is_collected_while_a_command_is_loaded(monkeypatch):
+    states = []
+
+    class Command:
+        def run_from_argv(self, _arguments):
+            states.append(gc.isenabled())
+
+    def fetch_command(_self, _name):
+        states.append(gc.isenabled())
+        return Command()
+
+    monkeypatch.setattr(ManagementUtility, "fetch_command", fetch_command)
+    try:
+        execute(["manage.py", "anything"])
+    finally:
+        gc.unfreeze()
+
+    assert states == [False, True]
