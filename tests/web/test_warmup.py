@@ -24,7 +24,6 @@ from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up_provider
 from agents.tools.egress import transport
 
-warmup._load_tokenizer()
 for step in warmup.STEPS:
     step()
 warm_up_provider("anthropic").result()

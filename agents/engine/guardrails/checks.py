@@ -114,8 +114,8 @@ class Guardrails:
         """Return all findings in a text and the masked text."""
         limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
         limit = limits.get(stage)
-        # A token has at least one byte, so text with few enough bytes needs no count.
-        is_long = limit is not None and len(text.encode(errors="replace")) > limit
+        # Text with few enough bytes needs no count.
+        is_long = limit is not None and max_token_count(text) > limit
         if limit is not None and is_long and (tokens := self.count_tokens(text)) > limit:
             reason = _(
                 "The text is %(tokens)s tokens long; the limit is %(limit)s.",
@@ -303,6 +303,11 @@ def _result_with_text(inspected: Inspection) -> GuardrailResult:
 def normalized_text(text: str) -> str:
     """Return the text normalized: one form per letter, nothing invisible."""
     return normalize(text).text
+
+
+def max_token_count(text: str) -> int:
+    """Return how many tokens a text can have at most: each has at least one byte."""
+    return len(text.encode(errors="replace"))
 
 
 def estimate_tokens(text: str) -> int:

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, Self
 
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
 from agents.engine.errors import AgentError, EmptyReply
-from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
+from agents.engine.guardrails.checks import TokenCounter, estimate_tokens, max_token_count
 from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, Pseudonymizer
 from agents.engine.prompt_parts import TOOL_INPUT, TOOLS_HEADING, PromptPart
@@ -183,9 +183,12 @@ class ReActPlanner:
             self.senses,
             hides_data=self.pseudonymizer is not None,
         )
-        fitted = fit(
-            self.pseudonymize(history), self._history_tokens(system, tools), self.count_tokens
-        )
+        history = self.pseudonymize(history)
+        # What fits by its bytes isn't counted: loading a tokenizer takes half a second.
+        for count in (max_token_count, self.count_tokens):
+            fitted = fit(history, self._history_tokens(system, tools, count), count)
+            if not (fitted.dropped or fitted.shortened):
+                break
         stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
         return ModelRequest(
             messages=system + self._format_history(fitted.messages),
@@ -196,10 +199,12 @@ class ReActPlanner:
             unsent=unsent,
         )
 
-    def history_tokens(self, available_tools: Sequence[str | Tool]) -> int | None:
+    def history_tokens(
+        self, available_tools: Sequence[str | Tool], count: TokenCounter
+    ) -> int | None:
         """Return how many tokens of history fit besides the rest; None if it is unknown."""
         tools = [_tool_specification(tool) for tool in available_tools]
-        return self._history_tokens(self._system(), tools)
+        return self._history_tokens(self._system(), tools, count)
 
     def pseudonymize(self, messages: list[Message]) -> list[Message]:
         """Return the messages with personal data replaced."""
@@ -324,11 +329,13 @@ class ReActPlanner:
             messages.append(formatted)
         return message_attachments.add_user_messages(messages)
 
-    def _history_tokens(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
+    def _history_tokens(
+        self, system: list[Message], tools: list[dict[str, Any]], count: TokenCounter
+    ) -> int | None:
         """Return the tokens left for the history, besides the fixed parts and the answer."""
         if self.window is None:
             return None
-        fixed_tokens = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
+        fixed_tokens = count(json.dumps([system, tools], ensure_ascii=False))
         default_tokens = min(DEFAULT_ANSWER_TOKENS, self.window // 4)
         answer_tokens: int = self.parameters.get("max_tokens", default_tokens)
         return max(0, self.window - fixed_tokens - answer_tokens)

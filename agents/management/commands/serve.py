@@ -12,9 +12,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.catalog.language_models import model_setups
 from agents.knowledge.files import folder_identity
+from agents.llm import tokens
 from agents.runs import leases
 from agents.tools.addresses import AllowList
-from agents.web.asgi import warmup
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Open      http://{display_host}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
-        warmup.start_tokenizer()
+        tokens.keep_loading_off_loop()
         from agents.web.asgi import server  # uses this process's event loop
 
         server.serve(host, port)

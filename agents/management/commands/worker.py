@@ -14,6 +14,7 @@ from agents import runs
 from agents.catalog.samples import sample_data
 from agents.db import jobs, periodic
 from agents.knowledge import ingestion
+from agents.llm import tokens
 from agents.management.commands.serve import check_data_folder, check_egress, check_model
 from agents.models import ServerProcess
 from agents.runs import job_queue, leases
@@ -47,7 +48,7 @@ class Command(BaseCommand):
         check_data_folder()
         if not settings.SAMPLE_DATABASE.exists():  # a file per machine
             sample_data.create_database(settings.SAMPLE_DATABASE, timezone.localdate())
-        warmup.start_tokenizer()
+        tokens.keep_loading_off_loop()
         warmup.start()
         serve_metrics()
         asyncio.run(_run_worker(options["runs"], self._announce))

@@ -1,6 +1,6 @@
 """Preloads what is slow to load, in a thread.
 
-Certificates, tokenizers, tables and libraries are loaded on first use. Without this the first
+Certificates, tables and libraries are loaded on first use. Without this the first
 user would wait for them, and so would everyone else, because the event loop would load them.
 """
 
@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from threading import Thread
 
-from django.conf import settings
 from django.db import connections
 
 from agents.catalog.language_models import model_clients, model_setups
-from agents.llm import litellm_model, model_info, parameters, tokens
+from agents.llm import litellm_model, model_info, parameters
 from agents.llm.wire import http
 from agents.models import Agent, McpServer
 from agents.tools import egress
@@ -23,13 +22,6 @@ from agents.tools import egress
 from ..presentation import markdown
 
 logger = logging.getLogger(__name__)
-
-
-def start_tokenizer() -> Thread:
-    """Load the tokenizer before serving, because it blocks all other threads."""
-    tokens.keep_loading_off_loop()
-    gc.freeze()
-    return _start_thread(_load_tokenizer)
 
 
 def start() -> Thread:
@@ -41,12 +33,6 @@ def _start_thread(work: Callable[[], None]) -> Thread:
     thread = Thread(target=work, name="warmup", daemon=True)
     thread.start()
     return thread
-
-
-def _load_tokenizer() -> None:
-    tokens.count("warm")
-    tokens.count("warm", settings.ENVIRONMENT.embedding_model)  # may have an older one
-    gc.freeze()
 
 
 def run_all() -> None:

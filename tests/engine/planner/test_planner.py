@@ -77,3 +77,22 @@ def test_building_a_request_does_not_change_the_history() -> None:
     planner("gpt").request("?", state, [])
 
     assert state.get_messages()[1] == before
+
+
+def test_a_history_that_fits_by_its_bytes_is_not_counted() -> None:
+    counted = list[str]()
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    short = ReActPlanner(ScriptedModel(), "m", window=100_000, count_tokens=count)
+    long = ReActPlanner(ScriptedModel(), "m", window=2_000, count_tokens=count)
+    state = AgentState()
+    state.add_message("user", "word " * 1_000)
+    state.add_message("assistant", "word " * 1_000)
+
+    assert short.request("?", state, []).dropped == 0
+    assert counted == []
+    assert long.request("?", state, []).dropped == 2
+    assert counted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, StatusKind
-from agents.engine.guardrails.checks import Guardrails
+from agents.engine.guardrails.checks import Guardrails, TokenCounter, max_token_count
 from agents.engine.history_summary import ACKNOWLEDGEMENT, OPENING, is_summary
 from agents.engine.planner.context_window import count_message_tokens
 from agents.engine.planner.react_planner import ReActPlanner
@@ -98,20 +98,15 @@ class HistoryCompactor:
     ) -> CompactionChoice | None:
         """Return what to replace of the messages before the question, or None."""
         starts = question_indexes(history)
-        # The agent's limit or the context window's.
-        token_limits = (self.limits.tokens, self.planners[0].history_tokens(tools))
-        max_tokens = min((limit for limit in token_limits if limit is not None), default=None)
-        threshold = self.limits.threshold if self.limits.summarizes else 1.0
         count = self.planners[0].count_tokens
-        is_full = len(starts) > self.limits.turns
-        if not is_full and max_tokens is not None:
-            max_size = max_tokens * threshold
-            # Characters are counted first, which is quick: a token has at least one, as a rule.
-            is_full = sum(len(str(message)) for message in history) > max_size and (
-                sum(count_message_tokens(message, count) for message in history) > max_size
-            )
+        # What fits by its bytes isn't counted.
+        is_full = len(starts) > self.limits.turns or all(
+            self._is_over_threshold(history, tools, counter)
+            for counter in (max_token_count, count)
+        )
         if not starts or not is_full:
             return None
+        max_tokens = self._max_tokens(tools, count)
         max_turns = self.limits.turns
         if self.limits.summarizes:  # half is free again, so it isn't repeated in each turn
             max_turns = max_turns // 2
@@ -122,6 +117,21 @@ class HistoryCompactor:
             return None
         replaced = starts[turns] if kept_turns else len(history)
         return CompactionChoice(replaced=replaced, turns=turns, kept=kept_turns)
+
+    def _is_over_threshold(
+        self, history: Sequence[Message], tools: Sequence[Tool], count: TokenCounter
+    ) -> bool:
+        max_tokens = self._max_tokens(tools, count)
+        if max_tokens is None:
+            return False
+        threshold = self.limits.threshold if self.limits.summarizes else 1.0
+        tokens = sum(count_message_tokens(message, count) for message in history)
+        return tokens > max_tokens * threshold
+
+    def _max_tokens(self, tools: Sequence[Tool], count: TokenCounter) -> int | None:
+        """Return the agent's limit or the context window's; None if there is none."""
+        limits = (self.limits.tokens, self.planners[0].history_tokens(tools, count))
+        return min((limit for limit in limits if limit is not None), default=None)
 
     async def summarize(self, messages: Sequence[Message]) -> PlainReply:
         """Ask the model for a summary of these messages; raise an AgentError."""
