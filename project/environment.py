@@ -332,6 +332,10 @@ class Environment(BaseSettings):
         hosts = LOOPBACK if host in {*WILDCARD_HOSTS, *LOOPBACK} else [host, *LOOPBACK]
         return split_list(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
 
+    def all_hosts(self) -> list[str]:
+        """Return the hosts of the origins."""
+        return list(map(parse_host, self.all_origins()))
+
     def all_encryption_keys(self) -> list[str]:
         """Return the encryption keys: the first encrypts, the others still decrypt."""
         keys = self.encryption_keys

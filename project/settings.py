@@ -23,7 +23,7 @@ DEBUG = ENVIRONMENT.debug
 
 # One list for allowed hosts, CSRF and the socket's origin check.
 ORIGINS = ENVIRONMENT.all_origins()
-ALLOWED_HOSTS = [environment.parse_host(origin) for origin in ORIGINS]
+ALLOWED_HOSTS = ENVIRONMENT.all_hosts()
 CSRF_TRUSTED_ORIGINS = ORIGINS
 
 INSTALLED_APPS = [

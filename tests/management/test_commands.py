@@ -393,6 +393,30 @@ def test_a_free_port_is_free():
     assert serve.check_port("127.0.0.1", port) is None
 
 
+def test_pages_of_the_chosen_address_can_send_forms_and_open_sockets(settings):
+    settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update={"origins": ""})
+    settings.ORIGINS = settings.CSRF_TRUSTED_ORIGINS = ["http://127.0.0.1:8000"]
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+
+    serve.allow_origins("192.0.2.7", 8123)
+
+    assert "http://192.0.2.7:8123" in settings.ORIGINS
+    assert "http://localhost:8123" in settings.CSRF_TRUSTED_ORIGINS
+    assert "192.0.2.7" in settings.ALLOWED_HOSTS
+
+
+def test_configured_origins_stay_those_of_the_load_balancer(settings):
+    origins = ["https://chat.example.com"]
+    settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update={"origins": origins[0]})
+    settings.ORIGINS = list(origins)
+    settings.ALLOWED_HOSTS = ["chat.example.com"]
+
+    serve.allow_origins("127.0.0.1", 8123)
+
+    assert settings.ORIGINS == origins
+    assert settings.ALLOWED_HOSTS == ["chat.example.com"]
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent")
 def test_a_question_with_invalid_utf8_is_accepted(capsys):

@@ -28,6 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, host: str, port: int, **options: Any) -> None:
         check_port(host, port)
+        allow_origins(host, port)
         check_egress()
         check_model()
         self.stdout.write("")
@@ -61,6 +62,14 @@ def check_port(host: str, port: int) -> None:
             else:
                 reason = f"Can't listen on {host}:{port}: {error.strerror}."
             raise CommandError(reason) from error
+
+
+def allow_origins(host: str, port: int) -> None:
+    """Accept forms and sockets of pages at this address, unless ASHIATO_ORIGINS is set."""
+    environment = settings.ENVIRONMENT.model_copy(update={"host": host, "port": port})
+    # In place: Django's settings for forms are the same list.
+    settings.ORIGINS[:] = environment.all_origins()
+    settings.ALLOWED_HOSTS[:] = environment.all_hosts()
 
 
 def check_egress() -> None:
