@@ -11,7 +11,9 @@ from io import StringIO
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import translation
 from pydantic import SecretStr
 
@@ -22,7 +24,7 @@ from agents.console.tool_admin.tool_settings import load_tool
 from agents.db.sentences import translate
 from agents.engine.testing import Call, Says
 from agents.management.commands import ask as ask_command
-from agents.management.commands import seed_demo, serve
+from agents.management.commands import migrate, seed_demo, serve
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 from tests.sampling import one_in
 
@@ -415,6 +417,33 @@ def test_configured_origins_stay_those_of_the_load_balancer(settings):
 
     assert settings.ORIGINS == origins
     assert settings.ALLOWED_HOSTS == ["chat.example.com"]
+
+
+# setup
+
+
+def test_an_up_to_date_database_is_not_migrated_again(no_samples, monkeypatch):
+    called = []
+    monkeypatch.setattr(migrate.Command, "handle", lambda *_, **__: called.append("migrate"))
+    Permission.objects.filter(codename="view_agent").delete()
+
+    call_command("setup", stdout=StringIO())
+
+    assert called == []
+    assert Permission.objects.filter(codename="view_agent").exists()  # of a killed start
+
+
+def test_a_database_with_a_pending_migration_is_migrated(no_samples, monkeypatch):
+    called = []
+    monkeypatch.setattr(migrate.Command, "handle", lambda *_, **__: called.append("migrate"))
+    last = MigrationRecorder.Migration.objects.filter(app="chat").latest("name")
+    last.delete()
+    try:
+        call_command("setup", stdout=StringIO())
+    finally:
+        last.save(force_insert=True)
+
+    assert called == ["migrate"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -115,7 +115,11 @@ def load(today: date) -> list[knowledge.IngestResult]:
 
 def ingest_handbook() -> list[knowledge.IngestResult]:
     """Ingest the handbook; its vectors follow in the background, so that the start is quick."""
-    return [knowledge.ingest(path, embeds=False) for path in knowledge.find_files(HANDBOOK)]
+    collection = knowledge.default_collection()
+    return [
+        knowledge.ingest(path, collection, embeds=False)
+        for path in knowledge.find_files(HANDBOOK)
+    ]
 
 
 def create_database(path: Path, today: date) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
+from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
 # Any number that no one else locks.
 LOCK_ID = 0x417368
@@ -17,8 +19,18 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         with _advisory_lock():
-            call_command("migrate", verbosity=0)
+            if _has_pending_migrations():
+                call_command("migrate", verbosity=0)
+            else:
+                # A killed start may have ended between the last migration and this.
+                emit_post_migrate_signal(verbosity=0, interactive=False, db=connection.alias)
             call_command("seed_demo", stdout=self.stdout)
+
+
+def _has_pending_migrations() -> bool:
+    """Whether `migrate` is needed, which builds all models twice before it can tell."""
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 @contextmanager
