@@ -3,10 +3,12 @@
 import gc
 
 import pytest
+from django.core.checks import Tags
 from django.core.management import ManagementUtility
+from django.core.management.base import SystemCheckError
 from django.db import OperationalError
 
-from project.commands import execute
+from project.commands import Commands, execute
 from tests import tables
 from tests.test_settings import start_manage
 
@@ -94,3 +96,19 @@ def test_no_garbage_is_collected_while_a_command_is_loaded(monkeypatch):
         gc.unfreeze()
 
     assert states == [False, True]
+
+
+def test_a_command_checks_what_an_operator_configures(settings, tmp_path):
+    try:
+        command = Commands(["manage.py", "serve"]).fetch_command("serve")
+        django_command = Commands(["manage.py", "makemigrations"]).fetch_command(
+            "makemigrations"
+        )
+    finally:
+        gc.unfreeze()
+
+    settings.FILE_UPLOAD_TEMP_DIR = tmp_path / "missing"
+    with pytest.raises(SystemCheckError, match="FILE_UPLOAD_TEMP_DIR"):
+        command.check(tags=command.requires_system_checks)
+    assert Tags.urls not in command.requires_system_checks  # would load every page
+    assert django_command.requires_system_checks == "__all__"
