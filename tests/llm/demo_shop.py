@@ -26,7 +26,8 @@ from agents.engine.tool import ToolResult, text_argument
 from agents.llm.demo import DemoModel
 from agents.management.commands.seed_demo import REPORT
 from agents.tools.calculator import CalculatorTool
-from agents.tools.database.tool import DatabaseTool, sql_guard
+from agents.tools.database import sql_guard
+from agents.tools.database.tool import DatabaseTool
 from agents.tools.search import SearchTool
 
 TODAY = date(2026, 11, 15)

@@ -415,7 +415,7 @@ def test_configured_origins_stay_those_of_the_load_balancer(settings):
 
     serve.allow_origins("127.0.0.1", 8123)
 
-    assert settings.ORIGINS == origins
+    assert origins == settings.ORIGINS
     assert settings.ALLOWED_HOSTS == ["chat.example.com"]
 
 

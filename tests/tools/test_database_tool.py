@@ -2,6 +2,8 @@ import asyncio
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -708,3 +710,12 @@ def test_a_new_table_is_in_the_next_description(tmp_path):
 
     assert "second" not in before
     assert "second" in after
+
+
+def test_the_sql_parser_is_imported_by_the_first_query():
+    script = "import sys, agents.tools.database.tool as t; print('sqlglot' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "False"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from importlib import import_module
 from typing import Any
 
 from agents.engine.sentences import Sentence as _
@@ -10,9 +11,10 @@ from agents.engine.sentences import unpack
 from agents.engine.tool import ToolInput, ToolResult, text_argument
 from agents.tools import sandbox
 
-from . import sql_guard
+from .guarded_query import GuardedQuery, QueryRefused
 from .schema import Schema
 
+SQL_GUARD = "agents.tools.database.sql_guard"
 NO_TABLE = _("The database has no table that is available to this tool.")
 
 logger = logging.getLogger(__name__)
@@ -70,11 +72,13 @@ class QueryTool:
         if not self.schema.tables:
             return ToolResult(error=self.trouble)
         try:
+            # Its SQL parser is imported by the first query, off the event loop.
+            sql_guard = await asyncio.to_thread(import_module, SQL_GUARD)
             query = await asyncio.to_thread(
                 sql_guard.validate, text_argument(input, "sql"), self.schema
             )
             return await self.ask(query)
-        except sql_guard.QueryRefused as refusal:
+        except QueryRefused as refusal:
             return ToolResult(error=str(refusal), mendable=True)
         except TimeoutError:
             message = _(
@@ -86,7 +90,7 @@ class QueryTool:
     async def refresh(self) -> None:
         """Read the schema again if it isn't known."""
 
-    async def ask(self, query: sql_guard.GuardedQuery) -> ToolResult:
+    async def ask(self, query: GuardedQuery) -> ToolResult:
         """Run a query in its worker."""
         worker, grant = self.worker()
         request = await self.request(query)
@@ -104,5 +108,5 @@ class QueryTool:
         """Return the kind of child that runs a query, and what it may use."""
         raise NotImplementedError
 
-    async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
+    async def request(self, query: GuardedQuery) -> dict[str, Any]:
         raise NotImplementedError

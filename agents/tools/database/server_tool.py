@@ -14,8 +14,9 @@ from agents.tools import sandbox
 from agents.tools.addresses import is_host
 from agents.tools.egress.policy import resolve_host
 
-from . import server_worker, sql_guard
+from . import server_worker
 from .dialects import DatabaseKind
+from .guarded_query import GuardedQuery
 from .query_tool import QueryTool
 from .schema import Allowed, Schema
 
@@ -164,7 +165,7 @@ class ServerDatabaseTool(QueryTool):
         except ConnectionFailed as error:
             self.trouble = str(error)
 
-    async def ask(self, query: sql_guard.GuardedQuery) -> ToolResult:
+    async def ask(self, query: GuardedQuery) -> ToolResult:
         try:
             return await super().ask(query)
         except ConnectionFailed as error:
@@ -174,7 +175,7 @@ class ServerDatabaseTool(QueryTool):
         grant = sandbox.Grant(seconds=self.seconds, cpu_seconds=self.seconds + 1)
         return SERVER_QUERY, grant
 
-    async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
+    async def request(self, query: GuardedQuery) -> dict[str, Any]:
         return {
             "task": "query",
             "kind": self.address.kind,

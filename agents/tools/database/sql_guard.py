@@ -7,7 +7,6 @@ nothing else by name. A query that gets past it by a parser difference meets the
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from textwrap import shorten
 
 import sqlglot
@@ -15,10 +14,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
 
-from agents.engine.errors import ToolError
 from agents.engine.sentences import Sentence as _
 
 from .dialects import GRAMMAR_WORDS, DatabaseKind, Dialect
+from .guarded_query import GuardedQuery, QueryRefused
 from .schema import Name, Schema, Table
 from .sql_worker import fold_case
 
@@ -33,17 +32,6 @@ TEXT_TOKENS = (TokenType.STRING, TokenType.IDENTIFIER)
 ROW_FUNCTIONS = (exp.Unnest, exp.GenerateSeries, exp.ExplodingGenerateSeries)
 SUBQUERY_TEMPLATE = "(SELECT {columns} FROM {name})"
 PLAIN_TABLE_PARTS = {"this", "alias", "db", "joins", "laterals"}
-
-
-class QueryRefused(ToolError):
-    message = _("This query can't be run.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuardedQuery:
-    """A query that passed the checks."""
-
-    sql: str
 
 
 def validate(sql: str, schema: Schema) -> GuardedQuery:

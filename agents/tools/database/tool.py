@@ -17,8 +17,9 @@ from agents.engine import sentences
 from agents.engine.sentences import Sentence as _
 from agents.tools.sandbox import Grant, Worker
 
-from . import sql_guard, sql_worker
+from . import sql_worker
 from .dialects import SQLITE, DatabaseKind
+from .guarded_query import GuardedQuery
 from .query_tool import NO_TABLE, QueryTool
 from .schema import Allowed, Column, Schema, Table
 from .sql_worker import fold_case
@@ -73,7 +74,7 @@ class DatabaseTool(QueryTool):
         )
         return SQLITE_QUERY, grant
 
-    async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
+    async def request(self, query: GuardedQuery) -> dict[str, Any]:
         limited = [table for table in self.schema.tables if table.hides]
         return {
             "uri": self.uri,
