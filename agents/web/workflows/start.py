@@ -181,8 +181,7 @@ def _convert_text(text: str, default: Any) -> Any:
 
 def _check_storable(value: Any) -> None:
     """Raise ValueError if a database can't store the value as JSON."""
-    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    text.encode()
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     if any(escape in text for escape in REMOVED_ESCAPES) or _is_too_deep(value, MAX_DEPTH):
         raise ValueError
 
