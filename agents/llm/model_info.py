@@ -17,8 +17,16 @@ OUTPUT_COST = "output_cost_per_token"
 CACHE_READ_COST = "cache_read_input_token_cost"
 CACHE_WRITE_COST = "cache_creation_input_token_cost"
 REASONING_COST = "output_cost_per_reasoning_token"
+AUDIO_COST = "input_cost_per_audio_token"
 DEEPSEEK_CACHE_HITS = "prompt_cache_hit_tokens"
-RATES = (INPUT_COST, OUTPUT_COST, REASONING_COST, CACHE_READ_COST, CACHE_WRITE_COST)
+RATES = (
+    INPUT_COST,
+    OUTPUT_COST,
+    REASONING_COST,
+    CACHE_READ_COST,
+    CACHE_WRITE_COST,
+    AUDIO_COST,
+)
 # Rates of long prompts; those of other service tiers have one more suffix.
 LONG_PROMPT_COST = re.compile(rf"^{INPUT_COST}_above_(\d+)(k?)_tokens$")
 INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only above it
@@ -36,6 +44,7 @@ class Price:
     read: float  # from the provider's cache
     written: float  # into it
     reasoning: float | None = None  # if it differs from the output's
+    audio: float | None = None  # if it differs from the input's
 
     def of(self, usage: Mapping[str, Any]) -> float:
         """Return the cost of this usage.
@@ -52,7 +61,9 @@ class Price:
         cache_reads = min(cache_reads, prompt)
         cache_writes = min(cache_writes, prompt - cache_reads)
         fresh = prompt - cache_reads - cache_writes
-        cost = fresh * self.input + cache_reads * self.read + cache_writes * self.written
+        audio = 0 if self.audio is None else min(_count(details.get("audio_tokens")), fresh)
+        cost = (fresh - audio) * self.input + audio * (self.audio or 0.0)
+        cost += cache_reads * self.read + cache_writes * self.written
         completion = _count(usage.get("completion_tokens"))
         if self.reasoning is None:
             return cost + completion * self.output
@@ -65,7 +76,7 @@ class Price:
         """Return the cost of these tokens if each had the highest of its prices."""
         prompt = _count(usage.get("prompt_tokens"))
         completion = _count(usage.get("completion_tokens"))
-        input_rate = max(self.input, self.read, self.written)
+        input_rate = max(self.input, self.read, self.written, self.audio or 0.0)
         return prompt * input_rate + completion * max(self.output, self.reasoning or 0.0)
 
 
@@ -153,6 +164,7 @@ def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) ->
         read=_rate(rates.get(CACHE_READ_COST), base),
         written=_rate(rates.get(CACHE_WRITE_COST), base),
         reasoning=rates.get(REASONING_COST) or None,
+        audio=rates.get(AUDIO_COST) or None,
     )
 
 

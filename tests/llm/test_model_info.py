@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -47,6 +48,18 @@ def test_cached_tokens_are_not_charged_twice():
     }
 
     assert Price(input=1.0, output=5.0, read=0.1, written=2.0).of(usage) == 20 + 6 + 40 + 50
+
+
+def test_sound_in_a_prompt_can_have_its_own_price():
+    usage = {"prompt_tokens": 100, "completion_tokens": 0}
+    usage["prompt_tokens_details"] = {"cached_tokens": 20, "audio_tokens": 30}
+    silent = Price(input=1.0, output=5.0, read=0.1, written=2.0)
+    hearing = replace(silent, audio=3.0)
+
+    assert silent.of(usage) == 80 + 2
+    assert hearing.of(usage) == 50 + 90 + 2
+    assert hearing.most(usage) == 300
+    assert price("gemini/gemini-2.5-flash").audio == 1e-6
 
 
 @pytest.mark.parametrize(("size", "times"), [(199_999, 1), (200_000, 2), (900_000, 2)])
