@@ -1,6 +1,7 @@
 """A model provider on loopback that behaves well or badly, as scripted.
 
-Its own format is OpenAI's; those of other providers are in `tests/llm`.
+Scripts are in OpenAI's format; a request in Anthropic's or Gemini's is answered in that one.
+What only one provider has is in `tests/llm`.
 
 A reply is a list of parts: a dict is sent as one event, bytes as they are, a float is a pause,
 `HANG` stops sending and `CUT` resets the connection. So a fault is a modified good reply:
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Self
 
+from tests.wire_formats import DONE, translate
+
 
 class Fault(Enum):
     HANG = "hang"
@@ -28,11 +31,16 @@ class Fault(Enum):
 
 HANG, CUT = Fault.HANG, Fault.CUT
 GONE = (ConnectionError, asyncio.IncompleteReadError)
-DONE = b"data: [DONE]\n\n"
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 SSE = {"Content-Type": "text/event-stream"}
 LINES = {"Content-Type": "application/x-ndjson"}
-COMPLETIONS = ("/chat/completions", "/v1/messages", ":streamGenerateContent", "/api/chat")
+COMPLETIONS = (
+    "/chat/completions",
+    "/v1/messages",
+    ":streamGenerateContent",
+    ":generateContent",
+    "/api/chat",
+)
 
 Part = Mapping[str, Any] | bytes | float | Fault
 
@@ -187,7 +195,9 @@ class WireServer:
             request = await _read(reader)
             self.requests.append(request)
             await self._tell()
-            await self._answer(self._reply_to(request), reader, writer)
+            reply = self._reply_to(request)
+            spoken = replace(reply, parts=tuple(translate(request.path, reply.parts)))
+            await self._answer(spoken, reader, writer)
 
     def _reply_to(self, request: Request) -> Reply:
         path = request.path

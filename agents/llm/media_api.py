@@ -260,7 +260,7 @@ async def _open(
     timeout = aiohttp.ClientTimeout(
         total=None, sock_connect=CONNECT_SECONDS, sock_read=service.seconds
     )
-    base = f"{endpoint.url}/v1" if endpoint.has_own_api else endpoint.url
+    base = f"{endpoint.url}/v1" if endpoint.own_api else endpoint.url
     async with http.post(f"{base}{path}", body, headers, timeout) as response:
         yield response
 

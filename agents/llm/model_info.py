@@ -132,6 +132,23 @@ def reasons(model: str) -> bool:
     return bool(_model_entry(model).get("supports_reasoning"))
 
 
+def thinks_adaptively(model: str) -> bool:
+    """Whether a Claude model decides how much to think; unlisted ones are new and do."""
+    if entry := _model_entry(model):
+        return bool(entry.get("supports_adaptive_thinking"))
+    return model.rpartition("/")[2].startswith("claude-")
+
+
+def takes_budget(model: str) -> bool:
+    """Whether a Claude model that thinks adaptively also accepts a budget of tokens."""
+    return bool(_model_entry(model).get("supports_legacy_thinking"))
+
+
+def takes_minimal_effort(model: str) -> bool:
+    """Whether a Gemini model accepts minimal effort; True for unlisted models."""
+    return _model_entry(model).get("supports_minimal_reasoning_effort") is not False
+
+
 def samples(model: str) -> bool:
     """Whether the model accepts sampling parameters; True for unlisted models."""
     return _model_entry(model).get("supports_sampling_params") is not False

@@ -1,13 +1,15 @@
 """Model providers: prefix, URL, key and quirks.
 
-Those with OpenAI's API can be called without LiteLLM. URLs, names and quirks match LiteLLM's
-tables; tests keep the two in sync.
+Those with OpenAI's API, Anthropic, Gemini and Ollama can be called without LiteLLM. URLs, names
+and quirks match LiteLLM's tables; tests keep the two in sync.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+OwnApi = Literal["ollama", "anthropic", "gemini"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +45,17 @@ class ModelProvider:
     base_url: str | None = None
     addresses: tuple[str, ...] = ()
     path: str = ""  # required suffix of every address
-    own_api: bool = False  # whether it has its own API besides OpenAI's (`ollama`)
+    own_api: OwnApi | None = None  # called directly instead of OpenAI's
     needs_key: bool = True
     is_self_hosted: bool = False
     quirks: Quirks = Quirks()
     by_name: tuple[tuple[re.Pattern[str], Quirks], ...] = ()
     elsewhere: re.Pattern[str] | None = None  # models only available by another API
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it can be called without LiteLLM."""
+        return self.speaks_openai or self.own_api is not None
 
     def quirks_for(self, name: str) -> Quirks:
         special = (quirks for pattern, quirks in self.by_name if pattern.search(name))
@@ -72,6 +79,11 @@ PROVIDERS: tuple[ModelProvider, ...] = (
         keys=("ANTHROPIC_API_KEY",),
         model="anthropic/claude-sonnet-5",
         speaks_openai=False,
+        base_url="https://api.anthropic.com",
+        addresses=("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
+        own_api="anthropic",
+        # LiteLLM emulates their structured output by a tool.
+        elsewhere=re.compile(r"^claude-(instant|[23][-.]|(opus|sonnet)-4-(0$|2025))"),
     ),
     ModelProvider(
         prefix="openai",
@@ -93,6 +105,13 @@ PROVIDERS: tuple[ModelProvider, ...] = (
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         model="gemini/gemini-3.8-flash",
         speaks_openai=False,
+        base_url="https://generativelanguage.googleapis.com/v1beta",
+        addresses=("GEMINI_API_BASE",),
+        own_api="gemini",
+        # Other families have no system prompt or tools, or reply with images or sound.
+        elsewhere=re.compile(
+            r"^(?!gemini-)|.*(gemma|image|tts|audio|live|omni|robotics|computer)"
+        ),
     ),
     ModelProvider(
         prefix="azure",
@@ -232,7 +251,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
             keys=("OLLAMA_API_KEY",),
             base_url="http://localhost:11434",
             addresses=("OLLAMA_API_BASE",),
-            own_api=True,
+            own_api="ollama",
             needs_key=False,
             is_self_hosted=True,
         )

@@ -1,4 +1,4 @@
-"""Two routes to a model: directly to a server with OpenAI's API, or by LiteLLM."""
+"""Two routes to a model: directly to the server, if its API is known here, or by LiteLLM."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from agents.engine.errors import ModelError
 from agents.engine.sentences import Sentence as _
-from agents.llm.providers import ModelProvider, find_provider, first_env
+from agents.llm.providers import ModelProvider, OwnApi, find_provider, first_env
 
 from . import model_info
 
@@ -28,9 +28,10 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
 
     @property
-    def has_own_api(self) -> bool:
-        """Whether the server's own API is called; an address with /v1 asks for OpenAI's."""
-        return self.provider.own_api and not self.url.endswith("/v1")
+    def own_api(self) -> OwnApi | None:
+        """Which API is called, if it isn't OpenAI's; Ollama has that one at /v1."""
+        is_compatible = self.provider.speaks_openai and self.url.endswith("/v1")
+        return None if is_compatible else self.provider.own_api
 
     @property
     def is_openai(self) -> bool:
@@ -71,7 +72,7 @@ def resolve_endpoint(
 ) -> Endpoint:
     """Return the endpoint; a key of the environment is only sent to an address from there."""
     provider = find_provider(model)
-    if provider is None or not provider.speaks_openai:
+    if provider is None or not provider.is_direct:
         raise ModelError(
             _("%(model)s can't be called directly.", model=repr(model)), advice=ROUTE_ADVICE
         )
@@ -90,8 +91,13 @@ def resolve_endpoint(
             advice=_("Set the environment variable %(names)s.", names=provider.keys[0]),
         )
     name = model.partition("/")[2]
-    if provider.own_api:
-        url = url.removesuffix("/chat").removesuffix("/api")
+    match provider.own_api:
+        case "ollama":
+            url = url.removesuffix("/chat").removesuffix("/api")
+        case "anthropic":
+            url = url.removesuffix("/messages").removesuffix("/v1")
+        case "gemini" if not urlsplit(url).path:
+            url += "/v1beta"
     if not url.endswith(provider.path):
         url += provider.path
     return Endpoint(provider=provider, name=name, url=url, key=key)

@@ -98,11 +98,11 @@ async def test_a_model_without_vision_gets_text_only(route):
     assert IMAGE not in json.dumps(body)
 
 
-async def test_anthropic_gets_an_image_block():
+async def test_anthropic_gets_an_image_block(route):
     call = anthropic.reply(anthropic.call("t1", "draw", '{"text": "x"}'))
     replies = [call, anthropic.reply(anthropic.text("Up."), stop="end_turn")]
 
-    body = await drawn(LiteLLMModel, anthropic.MODEL, replies, address=anthropic.address)
+    body = await drawn(route, anthropic.MODEL, replies, address=anthropic.address)
 
     blocks = body["messages"][-1]["content"]
     [image] = [block for block in blocks if block["type"] == "image"]
@@ -111,25 +111,26 @@ async def test_anthropic_gets_an_image_block():
     assert blocks[0]["type"] == "tool_result"
 
 
-async def test_gemini_gets_inline_data():
+async def test_gemini_gets_inline_data(route):
     replies = [
         gemini.reply([gemini.call("draw", text="x")]),
         gemini.reply([gemini.text("Up.")]),
     ]
 
-    body = await drawn(LiteLLMModel, "gemini/gemini-2.5-flash", replies, address=gemini.address)
+    body = await drawn(route, "gemini/gemini-2.5-flash", replies, address=gemini.address)
 
     parts = [part for content in body["contents"] for part in content["parts"]]
-    sent = [part["inline_data"] for part in parts if "inline_data" in part]
-    assert sent == [{"data": IMAGE, "mime_type": "image/png"}]
+    images = [part.get("inlineData") or part.get("inline_data") for part in parts]
+    [image] = filter(None, images)
+    assert sorted(image.values()) == sorted([IMAGE, "image/png"])
 
 
-async def test_ollama_gets_images_next_to_the_text():
+async def test_ollama_gets_images_next_to_the_text(route):
     replies = [
         ollama.reply({"tool_calls": [ollama.call("draw", text="x")]}),
         ollama.reply({"content": "Up."}),
     ]
 
-    body = await drawn(LiteLLMModel, "ollama_chat/llava", replies, address=ollama.address)
+    body = await drawn(route, "ollama_chat/llava", replies, address=ollama.address)
 
     assert body["messages"][-1]["images"] == [IMAGE]

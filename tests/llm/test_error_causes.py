@@ -39,7 +39,7 @@ ROWS = {
 }
 ADVICE = vars(provider_errors) | vars(error_causes)
 DIRECT = {"openai", "groq", "openrouter", "deepseek", "xai", "hosted_vllm", "llamafile"}
-DIRECT |= {"lm_studio", "litellm_proxy"}
+DIRECT |= {"lm_studio", "litellm_proxy", "anthropic", "gemini", "ollama_chat"}
 WIRES = {"anthropic": anthropic_wire, "gemini": gemini_wire, "ollama_chat": ollama_wire}
 
 

@@ -23,7 +23,7 @@ HELLO = [{"role": "user", "content": "hello"}]
 # Providers that accept any URL. LiteLLM needs more than a URL for the others.
 OPTIONS = {"azure": {"api_version": "2024-10-21"}, "azure_ai": {"api_version": "2024-10-21"}}
 PREFIXES = [p.prefix for p in PROVIDERS if p.prefix not in AWS_PREFIXES | {"vertex_ai"}]
-DIRECT_PREFIXES = [p.prefix for p in PROVIDERS if p.speaks_openai]
+DIRECT_PREFIXES = [p.prefix for p in PROVIDERS if p.is_direct]
 # One of each kind of client; the others run with the thorough tests.
 SAMPLES = {"openai", "anthropic", "gemini", "groq", "baseten", "ollama"}
 RETRIED = (409, 429, 500, 503)  # statuses that OpenAI's client would retry

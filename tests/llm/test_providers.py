@@ -1,4 +1,4 @@
-"""Each provider's own format becomes the same turns and errors."""
+"""Each provider's own format becomes the same turns and errors, on both routes."""
 
 import asyncio
 import json
@@ -21,6 +21,7 @@ from agents.engine.planner import reply_readers
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import PlanResult
+from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.wire import provider_errors
 from tests.llm import anthropic_wire as anthropic
@@ -54,8 +55,16 @@ async def plan(wire: Any, reply: Reply) -> PlanResult:
         return await planner(wire, server).plan("?", AgentState(), ["calculator"])
 
 
+Client: Any = DirectModel  # of the route that is tested
+
+
+@pytest.fixture(params=[DirectModel, LiteLLMModel], ids=["direct", "litellm"], autouse=True)
+def client(request, monkeypatch):
+    monkeypatch.setitem(globals(), "Client", request.param)
+
+
 def planner(wire: Any, server: WireServer) -> ReActPlanner:
-    llm = LiteLLMModel(api_key="sk-secret-0123456789", base_url=wire.address(server))
+    llm = Client(api_key="sk-secret-0123456789", base_url=wire.address(server))
     return ReActPlanner(llm, wire.MODEL)
 
 

@@ -27,7 +27,7 @@ def test_a_server_on_this_machine_needs_no_key(model):
 
 @pytest.mark.parametrize(
     "model",
-    ["anthropic/claude", "gemini/flash", "bedrock/x", "azure/x", "vertex_ai/x", "cohere/x"],
+    ["bedrock/x", "azure/x", "vertex_ai/x", "vertex_ai/gemini-3-pro", "cohere/x"],
 )
 def test_other_protocols_use_litellm(model):
     assert choose_route(model, EVERY_KEY, base_url="http://x/v1", api_key=KEY) == "litellm"
@@ -76,6 +76,57 @@ def test_an_environment_key_is_not_sent_elsewhere(environ, base_url, url, key):
 
 
 @pytest.mark.parametrize(
+    ("model", "url"),
+    [
+        ("anthropic/claude-sonnet-5", "https://api.anthropic.com"),
+        ("gemini/gemini-3.8-flash", "https://generativelanguage.googleapis.com/v1beta"),
+    ],
+)
+def test_anthropic_and_gemini_are_called_directly(model, url):
+    keys = {"ANTHROPIC_API_KEY": KEY, "GEMINI_API_KEY": KEY}
+
+    assert choose_route(model, keys) == "direct"
+    assert choose_route(model, {}) == "litellm"
+    assert choose_route(model, {}, api_key=KEY) == "direct"
+    assert choose_route(model, keys, forced="litellm") == "litellm"
+    assert resolve_endpoint(model, keys).url == url
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "anthropic/claude-3-5-haiku-latest",
+        "anthropic/claude-sonnet-4-20250514",
+        "gemini/gemini-2.5-flash-image",
+        "gemini/gemini-2.5-pro-preview-tts",
+        "gemini/gemma-3-27b-it",
+    ],
+)
+def test_what_the_direct_route_does_not_support_uses_litellm(model):
+    assert choose_route(model, {}, api_key=KEY) == "litellm"
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5-20250929", "anthropic/glm-5"])
+def test_new_and_compatible_models_are_called_directly(model):
+    assert choose_route(model, {}, base_url="http://x", api_key=KEY) == "direct"
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "url"),
+    [
+        ("anthropic/x", "http://x", "http://x"),
+        ("anthropic/x", "http://x/v1/", "http://x"),
+        ("anthropic/x", "http://x/proxy/v1/messages", "http://x/proxy"),
+        ("gemini/x", "http://x/", "http://x/v1beta"),
+        ("gemini/x", "http://x/v1beta", "http://x/v1beta"),
+        ("gemini/x", "http://x/google/v1", "http://x/google/v1"),
+    ],
+)
+def test_a_url_can_have_the_path_of_the_api(model, base_url, url):
+    assert resolve_endpoint(model, {}, base_url=base_url).url == url
+
+
+@pytest.mark.parametrize(
     ("path", "url", "is_own"),
     [
         ("", "", True),
@@ -89,7 +140,7 @@ def test_ollama_uses_its_own_protocol_unless_the_url_is_openai_compatible(path, 
     host = "http://127.0.0.1:11434"
     there = resolve_endpoint("ollama/llama3", {"OLLAMA_API_BASE": host + path})
 
-    assert (there.url, there.has_own_api) == (host + url, is_own)
+    assert (there.url, bool(there.own_api)) == (host + url, is_own)
 
 
 def test_a_missing_key_is_reported_as_missing():
@@ -100,8 +151,8 @@ def test_a_missing_key_is_reported_as_missing():
 
 
 def test_a_model_that_cannot_be_called_directly_is_an_error():
-    with pytest.raises(ModelError, match="'anthropic/claude' can't be called directly"):
-        resolve_endpoint("anthropic/claude", {})
+    with pytest.raises(ModelError, match="'bedrock/claude' can't be called directly"):
+        resolve_endpoint("bedrock/claude", {})
 
 
 @pytest.mark.parametrize(

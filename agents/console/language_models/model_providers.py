@@ -10,7 +10,6 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from agents.llm.discovery import model_list
 from agents.llm.providers import PROVIDERS, PROVIDERS_BY_PREFIX
 from agents.models import LanguageModel
 from agents.models.types import LazyText
@@ -101,7 +100,7 @@ POPULAR = (
         prefix="anthropic",
         about=_("Claude models"),
         model="claude-sonnet-5",
-        url=model_list.ANTHROPIC_URL,
+        url=PROVIDERS_BY_PREFIX["anthropic"].base_url or "",
         is_popular=True,
     ),
     ProviderCard(
@@ -111,7 +110,7 @@ POPULAR = (
         prefix="gemini",
         about=_("Gemini models, with a key of AI Studio"),
         model="gemini-3.8-flash",
-        url=model_list.GEMINI_URL,
+        url=PROVIDERS_BY_PREFIX["gemini"].base_url or "",
         is_popular=True,
     ),
     ProviderCard(

@@ -1,28 +1,30 @@
-"""Calls a server with OpenAI's API, or Ollama's, directly."""
+"""Calls a server with the API of OpenAI, Anthropic, Gemini or Ollama directly."""
 
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 import aiohttp
 
 from agents.engine.turn import KEEP_ALIVE, Chunk, TextChunk, has_content
 from agents.llm import parameters as model_parameters
-from agents.llm.wire.sse import EventReader
+from agents.llm.wire.sse import DONE, EventReader, decode_events
 
 from .. import model_info, prompt_caching
 from ..routing import Route, account_id, resolve_endpoint
 from ..usage_limits import UsageLimits
 from ..wire import http
-from ..wire.json_codec import decode, decode_all, encode
+from ..wire.json_codec import encode
 from ..wire.provider_errors import StreamFailed, StreamGarbled, explain
-from . import ollama, openai_request
+from . import anthropic, gemini, ollama, openai_request
+from .conversion import convert_events
 
-DONE = b"[DONE]"
 DRAIN_SECONDS = 0.1
+REST_SECONDS = 2.0
 TICKS_PER_DOLLAR = 10_000_000_000  # of a dollar, xAI's unit of cost
 
 
@@ -86,27 +88,43 @@ class DirectModel:
         )
         sent_parameters = {**self.parameters, **parameters}
         limits = UsageLimits(model, messages, tools, sent_parameters)
-        if endpoint.has_own_api:
-            body = ollama.build_body(endpoint.name, messages, tools, sent_parameters)
-            url = f"{endpoint.url}{ollama.CHAT_PATH}"
-            wire = OLLAMA_WIRE
-        else:
-            quirks = endpoint.provider.quirks_for(endpoint.name)
-            body = openai_request.build_body(
-                endpoint.name, quirks, messages, tools, sent_parameters
-            )
-            if self.caches_prompts and endpoint.is_openai:
-                body |= prompt_caching.cache_key(model, messages, tools)
-            url = f"{endpoint.url}/chat/completions"
-            wire = OPENAI_WIRE
-        if not self.is_streaming:
+        is_streaming = self.is_streaming
+        match endpoint.own_api:
+            case "anthropic":
+                if self.caches_prompts:
+                    messages, tools = prompt_caching.mark(model, messages, tools)
+                body = anthropic.build_body(model, messages, tools, sent_parameters)
+                url = f"{endpoint.url}{anthropic.MESSAGES_PATH}"
+                key_headers = anthropic.headers(endpoint.key)
+                is_streaming |= body["max_tokens"] > anthropic.MAX_UNSTREAMED_TOKENS
+                wire = ANTHROPIC_WIRE
+            case "gemini":
+                body = gemini.build_body(model, messages, tools, sent_parameters)
+                url = gemini.url(endpoint.url, endpoint.name, is_streaming=is_streaming)
+                key_headers = gemini.headers(endpoint.key)
+                wire = GEMINI_WIRE
+            case "ollama":
+                body = ollama.build_body(endpoint.name, messages, tools, sent_parameters)
+                url = f"{endpoint.url}{ollama.CHAT_PATH}"
+                key_headers = openai_request.headers(endpoint.key)
+                wire = OLLAMA_WIRE
+            case None:
+                quirks = endpoint.provider.quirks_for(endpoint.name)
+                body = openai_request.build_body(
+                    endpoint.name, quirks, messages, tools, sent_parameters
+                )
+                if self.caches_prompts and endpoint.is_openai:
+                    body |= prompt_caching.cache_key(model, messages, tools)
+                url = f"{endpoint.url}/chat/completions"
+                key_headers = openai_request.headers(endpoint.key)
+                wire = OPENAI_WIRE
+        if not is_streaming:
             body = openai_request.unstreamed(body)
         headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream, application/json",
+            **key_headers,
         }
-        if endpoint.key:
-            headers["Authorization"] = f"Bearer {endpoint.key}"
         try:
             async with (
                 http.post(url, encode(body), headers, self.timeout) as response,
@@ -124,13 +142,14 @@ async def _read_chunks(
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the server's chunks; an end without a finish reason is an error."""
     reader = wire.reader()
+    decode = wire.decoder()
     has_started = has_content_begun = ended = False
     try:
         while not reader.has_ended:
-            events = reader.feed(await response.read())
+            events = reader.feed(await _read(response, has_ended=ended))
             if not events and not has_content_begun and not reader.has_ended:
                 yield KEEP_ALIVE  # a comment while it reads the prompt, or a part of an event
-            for event in _parse_events(wire.decode(events)):
+            for event in _parse_events(decode(events)):
                 if event == DONE:
                     await _drain(response)
                     return
@@ -148,6 +167,17 @@ async def _read_chunks(
             raise
     if has_started and not ended:
         raise EOFError
+
+
+async def _read(response: http.StreamingResponse, *, has_ended: bool) -> bytes:
+    """Return what has arrived; after the finish reason, little is waited for."""
+    if not has_ended:
+        return await response.read()
+    try:
+        async with asyncio.timeout(REST_SECONDS):
+            return await response.read()
+    except TimeoutError:
+        return b""
 
 
 async def _drain(response: http.StreamingResponse) -> None:
@@ -172,12 +202,6 @@ def _parse_events(events: Iterable[Any]) -> Iterator[Any]:
         yield from _flush_text(texts)
         raise
     yield from _flush_text(texts)
-
-
-def _decode_batch(batch: list[bytes]) -> Iterable[Any]:
-    """Decode all at once if all are JSON; otherwise one by one, up to the first that isn't."""
-    events = decode_all(batch) if len(batch) > 1 else None
-    return events or (data if data == DONE else decode(data) for data in batch)
 
 
 def _text_only(event: Any) -> str | None:
@@ -267,8 +291,14 @@ class Wire(NamedTuple):
     """How a response is split into events and how they are decoded."""
 
     reader: Callable[[], Reader]
-    decode: Callable[[list[bytes]], Iterable[Any]]
+    decoder: Callable[[], Callable[[list[bytes]], Iterable[Any]]]
 
 
-OPENAI_WIRE = Wire(EventReader, _decode_batch)
-OLLAMA_WIRE = Wire(ollama.LineReader, ollama.decode_lines)
+ANTHROPIC_WIRE = Wire(
+    EventReader, lambda: partial(convert_events, anthropic.EventConverter().convert)
+)
+GEMINI_WIRE = Wire(
+    EventReader, lambda: partial(convert_events, gemini.EventConverter().convert)
+)
+OLLAMA_WIRE = Wire(ollama.LineReader, lambda: ollama.decode_lines)
+OPENAI_WIRE = Wire(EventReader, lambda: decode_events)

@@ -4,7 +4,6 @@ Its OpenAI-compatible endpoint ignores settings such as `num_ctx`, so that long 
 be cut without a word. That endpoint is used only for an address that ends in `/v1`.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from agents.engine.state import Message
 
 from ..wire.json_codec import decode
 from ..wire.provider_errors import StreamGarbled
+from .conversion import call_arguments
 
 CHAT_PATH = "/api/chat"
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -96,11 +96,7 @@ def _message(message: Message, tool_names: Mapping[str, str]) -> dict[str, Any]:
     if calls := message.get("tool_calls"):
         converted["tool_calls"] = []
         for call in calls:
-            try:
-                arguments = json.loads(call["function"]["arguments"])
-            except ValueError:
-                arguments = {}
-            function = {"name": call["function"]["name"], "arguments": arguments}
+            function = {"name": call["function"]["name"], "arguments": call_arguments(call)}
             converted["tool_calls"].append({"function": function})
     if message["role"] == "tool":
         converted["tool_name"] = tool_names.get(message.get("tool_call_id", ""), "")

@@ -48,11 +48,14 @@ def build_body(
     return body
 
 
+def headers(key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
 def unstreamed(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request for the reply in one piece."""
-    request = {**body, "stream": False}
-    request.pop("stream_options", None)
-    return request
+    request = {name: value for name, value in body.items() if name != "stream_options"}
+    return {**request, "stream": False} if "stream" in request else request
 
 
 def adapt_order(messages: Sequence[Message], quirks: Quirks) -> list[Message]:

@@ -23,8 +23,6 @@ from ..wire.provider_errors import explain
 
 DEADLINE_SECONDS = 10.0
 MAX_MODELS = 2_000
-ANTHROPIC_URL = "https://api.anthropic.com"
-GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 AZURE_VERSION = "2024-10-21"
 ANY_MODEL = "any"  # in place of a name that isn't entered yet
 NON_CHAT_MODELS = re.compile(
@@ -118,13 +116,12 @@ def _resolve_server(settings: ModelSettings, environ: Mapping[str, str]) -> _Ser
     provider = find_provider(settings.model)
     if provider is None:
         raise ModelsNotListed
-    if provider.speaks_openai:
+    if provider.is_direct:
         endpoint = resolve_endpoint(
             settings.model, environ, base_url=settings.base_url, api_key=settings.api_key
         )
         return _Server(prefix=prefix, url=endpoint.url, key=endpoint.key)
-    own_url = {"anthropic": ANTHROPIC_URL, "gemini": GEMINI_URL}.get(prefix)
-    url = settings.base_url or first_env(provider.addresses, environ)[1] or own_url
+    url = settings.base_url or first_env(provider.addresses, environ)[1]
     if not url or prefix in NO_LISTS:
         raise ModelsNotListed
     # A key of the environment is only sent to an address from there, or the provider's own.
@@ -140,7 +137,7 @@ NO_LISTS = frozenset({"bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "az
 async def _fetch_models(server: _Server) -> list[ListedModel]:
     match server.prefix:
         case "anthropic":
-            url = f"{server.url.removesuffix('/v1')}/v1/models?limit=1000"
+            url = f"{server.url}/v1/models?limit=1000"
             listing = await _fetch(server, url, {"anthropic-version": "2023-06-01"})
             return _read(listing, "data", "id", "display_name")
         case "gemini":

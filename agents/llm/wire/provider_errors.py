@@ -62,7 +62,10 @@ RETRY_ADVICE = _("Try again, or choose another model.")
 RETRY_LATER_ADVICE = _("Try again later, or choose another model.")
 CHECK_KEY_ADVICE = _("Check this model's API key.")
 
-MISSING_KEY = re.compile(r"missing (credentials|\w+ api.?key)|api_key .*must be set", re.I)
+MISSING_KEY = re.compile(
+    r"missing (credentials|\w+ api.?key)|api_key .*must be set|api key (not valid|expired)",
+    re.I,
+)
 MISSING_PROVIDER = re.compile(r"LLM Provider NOT provided")
 # In this order, because a timed-out connection may also have an SSLError among its causes.
 UNREACHABLE_REASONS = {

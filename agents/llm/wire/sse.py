@@ -5,10 +5,14 @@ JSON object in the stream, or nothing but one, if a server doesn't stream, and l
 errors, which come in a field of their own.
 """
 
-from .json_codec import is_json
+from collections.abc import Iterable
+from typing import Any
+
+from .json_codec import decode, decode_all, is_json
 from .provider_errors import StreamGarbled
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
+DONE = b"[DONE]"
 DATA_PREFIX = b"data: "
 EVENT_SEPARATOR = b"\n\n" + DATA_PREFIX
 UTF8_BOM = b"\xef\xbb\xbf"  # byte order mark
@@ -95,3 +99,9 @@ class EventReader:
             events.append(data)
         self._data.clear()
         self._data_size = 0
+
+
+def decode_events(batch: list[bytes]) -> Iterable[Any]:
+    """Decode all at once if all are JSON; otherwise one by one, up to the first that isn't."""
+    events = decode_all(batch) if len(batch) > 1 else None
+    return events or (data if data == DONE else decode(data) for data in batch)
