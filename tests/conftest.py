@@ -49,6 +49,8 @@ def pytest_runtest_teardown():
         search_tools.ANNOUNCED.clear()
     if queries := sys.modules.get("agents.knowledge.embeddings.queries"):
         queries.QUERIES.forget()
+    if local_model := sys.modules.get("agents.knowledge.embeddings.local_model"):
+        local_model.ENCODER.stop()
     if request_rate := sys.modules.get("agents.web.request_rate"):
         request_rate.bucket_of.cache_clear()
     if caches := sys.modules.get("agents.db.row_cache"):

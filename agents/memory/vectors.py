@@ -44,11 +44,11 @@ def _compare(
         return {}, {}, model
     saved = {note: note.vector for note in notes if note.vector and note.vector_model == model}
     missing = [note for note in notes if note not in saved][:MAX_NEW]
-    question_vector = embeddings.embed([question], "query")[0]
+    question_vector = np.asarray(embeddings.embed([question], "query")[0])
     texts = [note.compared for note in missing]
     new_vectors = embeddings.embed(texts, "passage") if missing else ()
     new = {
-        note: np.asarray(vector, np.float16).tobytes()
+        note: embeddings.to_half_floats(vector)
         for note, vector in zip(missing, new_vectors, strict=True)
     }
     scores = {

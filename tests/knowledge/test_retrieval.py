@@ -1,7 +1,6 @@
 """Search by meaning: vectors, their index, ranking and confidence."""
 
 import os
-from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from django.db import connection
 from agents import knowledge
 from agents.db import claims
 from agents.knowledge import embeddings, scope
+from agents.knowledge.embeddings import local_model
 from agents.knowledge.embeddings.demo_model import DemoEmbedding
 from agents.knowledge.retrieval import matrix, pgvector, vector_index
 from agents.knowledge.retrieval.index import rarest
@@ -92,8 +92,9 @@ def test_a_document_without_vectors_yet_is_compared_with_others_by_its_words():
 def test_a_new_model_is_switched_to_when_its_index_is_complete(use_model, monkeypatch):
     add("a.md", "The heron nests."), add("b.md", "The stork nests.")
     old = vector_index.active()
-    monkeypatch.setattr(embeddings, "_local", DemoEmbedding)
-    monkeypatch.setattr(embeddings, "_local_dimension", lambda: old.dimension)
+    monkeypatch.setattr(
+        local_model, "embed", lambda texts, urgency: DemoEmbedding().embed(texts)
+    )
     use_model("local")
 
     assert not vector_index.keep_up(is_over=lambda: True)
@@ -261,38 +262,6 @@ def test_windows_are_whole_sentences_below_the_title():
     assert len(windows) > 1
     assert all(one.endswith(".") and len(one) <= 400 for one in windows)
     assert texts_to_embed("Title", "Heading", "Short.") == ["Title › Heading\nShort."]
-
-
-def test_questions_go_before_documents(monkeypatch):
-    order = []
-    worker = embeddings.PriorityExecutor("test")
-    blocker = Future()
-    monkeypatch.setattr(embeddings, "WORKER", worker)
-    worker.put(embeddings.Priority.LATER, blocker.result)
-    worker.put(embeddings.Priority.LATER, order.append, "document")
-    last = worker.put(embeddings.Priority.FIRST, order.append, "question")
-    blocker.set_result(None)
-
-    last.result(timeout=5)
-    worker.shutdown()
-
-    assert order == ["question", "document"]
-
-
-@pytest.mark.slow
-def test_the_local_model_relates_meaning_across_languages(use_model):
-    use_model("local")
-    texts = [
-        "How do I print a document?",
-        "文書を印刷するには？",
-        "The cat sleeps on the sofa.",
-    ]
-
-    one, same, other = embeddings.embed(texts)
-
-    assert one.shape == (512,)
-    assert np.linalg.norm(one) == pytest.approx(1, abs=1e-3)
-    assert one @ same > 0.6 > 0.3 > one @ other
 
 
 @pytest.fixture

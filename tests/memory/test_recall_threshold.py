@@ -1,5 +1,6 @@
 """How well the minimum similarity separates memories that fit a question from others."""
 
+import numpy as np
 import pytest
 
 from agents.knowledge import embeddings
@@ -82,9 +83,9 @@ UNRELATED = [
 
 
 def test_the_minimum_recalls_most_and_hardly_anything_unrelated():
-    memories = embeddings.embed(MEMORIES, model="local")
-    asked = embeddings.embed([text for text, _ in FITTING], "query", model="local")
-    others = embeddings.embed(UNRELATED, "query", model="local")
+    memories = np.array(embeddings.embed(MEMORIES, model="local"))
+    asked = np.array(embeddings.embed([text for text, _ in FITTING], "query", model="local"))
+    others = np.array(embeddings.embed(UNRELATED, "query", model="local"))
 
     fitting = [float(one @ memories[at]) for one, (_, at) in zip(asked, FITTING, strict=True)]
     unrelated = (others @ memories.T >= MIN_MEMORY_SIMILARITY).sum() / len(UNRELATED)

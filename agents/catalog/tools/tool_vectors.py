@@ -2,14 +2,13 @@
 
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 from agents.knowledge import embeddings
 
 MAX_VECTORS = 5_000
 BATCH = 64
 LOCK_SECONDS = 3.0
-VECTORS: dict[tuple[str, str], Any] = {}
+VECTORS: dict[tuple[str, str], embeddings.Vector] = {}
 LOCK = threading.Lock()
 
 
@@ -36,7 +35,7 @@ def closest(question: str, texts: Mapping[str, str]) -> list[str]:
     finally:
         LOCK.release()
     question_vector = embeddings.embed([question], "query")[0]
-    matrix = np.stack([VECTORS[model, text] for text in texts.values()])
+    matrix = np.asarray([VECTORS[model, text] for text in texts.values()], np.float32)
     order = np.argsort(-(matrix @ question_vector), kind="stable")
     names = list(texts)
     return [names[index] for index in order]

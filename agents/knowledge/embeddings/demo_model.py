@@ -2,20 +2,19 @@
 
 from zlib import crc32
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..retrieval.tokenizer import index_terms
+from .vectors import Vectors, normalized
 
 DIMENSION = 256
 
 
 class DemoEmbedding:
-    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def embed(self, texts: list[str]) -> Vectors:
         """Return a normalized vector for each text."""
-        vectors = np.zeros((len(texts), DIMENSION), np.float32)
-        for row, text in zip(vectors, texts, strict=True):
+        vectors = []
+        for text in texts:
+            counts = [0] * DIMENSION
             for term in index_terms(text).split():
-                row[crc32(term[:6].encode(errors="replace")) % DIMENSION] += 1
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(lengths, 1e-9)
+                counts[crc32(term[:6].encode(errors="replace")) % DIMENSION] += 1
+            vectors.append(normalized(counts))
+        return vectors

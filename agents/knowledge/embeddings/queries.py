@@ -10,15 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import TYPE_CHECKING, Any
 
 from .errors import EmbeddingUnavailable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+from .vectors import Vector, Vectors
 
 KEEP_SECONDS = 300.0
 MAX_KEPT = 500
@@ -26,7 +20,7 @@ MAX_KEPT = 500
 JOIN_SECONDS = 0.005
 WAIT_SECONDS = 70.0
 
-Embed = Callable[[list[str]], "Vectors"]
+Embed = Callable[[list[str]], Vectors]
 
 
 class QueryVectors:
@@ -34,19 +28,15 @@ class QueryVectors:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], tuple[float, Any]] = OrderedDict()
-        self._waiting: dict[str, dict[str, Future[Any]]] = {}
-        self._in_flight: dict[tuple[str, str], Future[Any]] = {}
+        self._kept: OrderedDict[tuple[str, str], tuple[float, Vector]] = OrderedDict()
+        self._waiting: dict[str, dict[str, Future[Vector]]] = {}
+        self._in_flight: dict[tuple[str, str], Future[Vector]] = {}
 
-    def embed(
-        self, texts: Sequence[str], model: str, embed: Embed, *, joins: bool
-    ) -> "Vectors":
+    def embed(self, texts: Sequence[str], model: str, embed: Embed, *, joins: bool) -> Vectors:
         """Return a vector for each text; those that aren't known are embedded in one request.
 
         With `joins`, a request waits a moment for others.
         """
-        import numpy as np
-
         vectors, futures, is_first = self._claim(texts, model)
         if is_first:
             if joins:
@@ -57,7 +47,7 @@ class QueryVectors:
                 vectors[text] = future.result(timeout=WAIT_SECONDS)
         except FutureTimeout:
             raise EmbeddingUnavailable("The embedding model didn't respond in time.") from None
-        return np.stack([vectors[text] for text in texts])
+        return [vectors[text] for text in texts]
 
     def forget(self) -> None:
         with self._lock:
@@ -65,17 +55,17 @@ class QueryVectors:
 
     def _claim(
         self, texts: Sequence[str], model: str
-    ) -> tuple[dict[str, Any], dict[str, "Future[Any]"], bool]:
+    ) -> tuple[dict[str, Vector], dict[str, Future[Vector]], bool]:
         """Return saved vectors, those to wait for, and whether this call makes the request."""
         now = time.monotonic()
-        saved: dict[str, Any] = {}
-        futures: dict[str, Future[Any]] = {}
+        saved: dict[str, Vector] = {}
+        futures: dict[str, Future[Vector]] = {}
         with self._lock:
             for text in dict.fromkeys(texts):
-                expires_at, vector = self._kept.get((model, text), (0.0, None))
-                if expires_at > now:
+                kept = self._kept.get((model, text))
+                if kept is not None and kept[0] > now:
                     self._kept.move_to_end((model, text))
-                    saved[text] = vector
+                    saved[text] = kept[1]
             is_first = False
             for text in dict.fromkeys(texts):
                 if text in saved:
@@ -105,7 +95,7 @@ class QueryVectors:
         for future, vector in zip(waiting.values(), vectors, strict=True):
             future.set_result(vector)
 
-    def _finish(self, model: str, texts: list[str], vectors: "Vectors | None" = None) -> None:
+    def _finish(self, model: str, texts: list[str], vectors: Vectors | None = None) -> None:
         expires_at = time.monotonic() + KEEP_SECONDS
         with self._lock:
             for index, text in enumerate(texts):

@@ -112,7 +112,7 @@ def _meaning(
 
     try:
         vectors = embeddings.embed(texts, "query", model=index.model)
-        vector_index.check_dimension(index, vectors.shape[1])
+        vector_index.check_dimension(index, len(vectors[0]))
     except embeddings.EmbeddingUnavailable as error:
         logger.warning("Searching by words only: %s", error)
         return None
@@ -137,8 +137,7 @@ def _with_windows(
     blobs = np.frombuffer(b"".join(bytes(blob) for _, blob in pairs), np.float16)
     window_vectors = blobs.reshape(len(pairs), -1).astype(np.float32)
     best = {chunk: similarities[chunk] for chunk, _ in pairs}
-    for (chunk, _), score in zip(
-        pairs, (window_vectors @ vectors.T).max(axis=1).tolist(), strict=True
-    ):
+    scores = window_vectors @ np.asarray(vectors, np.float32).T
+    for (chunk, _), score in zip(pairs, scores.max(axis=1).tolist(), strict=True):
         best[chunk] = max(best[chunk], score)
     return best

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from agents.models import ChunkVector, Document, EmbeddingIndex
 
+from ..embeddings import Vectors
+
 BLOCK = 8_192
 # Vectors are saved and held as 16-bit floats, and compared as 32-bit ones: so many at a time
 # fit into the cache of the processor.
@@ -76,7 +78,7 @@ class VectorMatrix:
 
     def search(
         self,
-        queries: NDArray[np.float32],
+        queries: Vectors,
         collections: Collection[int],
         limit: int,
         extra: Collection[int] = (),
@@ -87,13 +89,14 @@ class VectorMatrix:
         """
         in_scope = Document.objects.filter(collection__in=collections)
         documents = np.fromiter(in_scope.values_list("pk", flat=True), np.int64)
+        query_rows = np.asarray(queries, np.float32)
         chunks: list[NDArray[np.int64]] = []
         scores: list[NDArray[np.float32]] = []
         for block in list(self.blocks):
             mask = np.isin(block.documents, documents)
             if mask.any():
                 chunks.append(block.chunks[mask])
-                scores.append(block.similarities(queries)[mask])
+                scores.append(block.similarities(query_rows)[mask])
         if not chunks:
             return {}
         return _best(np.concatenate(chunks), np.concatenate(scores), limit, extra)

@@ -11,15 +11,13 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from agents.models import EmbeddingIndex
 
-if TYPE_CHECKING:
-    from ..embeddings import Vectors
+from ..embeddings import Vectors, from_half_floats
 
 logger = logging.getLogger(__name__)
 
@@ -82,26 +80,22 @@ def fill(index: EmbeddingIndex, is_over: Callable[[], bool] = lambda: False) -> 
     """Copy saved vectors into the column."""
     if not all(_state()):
         return
-    import numpy as np
-
     while not is_over() and (rows := _missing(index, FILL_BATCH)):
         with connection.cursor() as cursor:
-            texts = [
-                str(np.frombuffer(blob, np.float16).astype(np.float32).tolist())
-                for _, blob in rows
-            ]
+            texts = [str(from_half_floats(blob).tolist()) for _, blob in rows]
             cursor.execute(FILL_SQL, [[pk for pk, _ in rows], texts])
 
 
 def search(
-    index: EmbeddingIndex, queries: "Vectors", collections: Collection[int], limit: int
+    index: EmbeddingIndex, queries: Vectors, collections: Collection[int], limit: int
 ) -> set[int] | None:
     """Return the best passages for each query; None if the database can't compare them."""
     best: set[int] = set()
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            for query in queries.tolist():
-                cursor.execute(SEARCH_SQL, [index.pk, [*collections], str(query), limit])
+            for query in queries:
+                text = str(query.tolist())
+                cursor.execute(SEARCH_SQL, [index.pk, [*collections], text, limit])
                 best.update(chunk for (chunk,) in cursor.fetchall())
     except DatabaseError as error:
         forget()

@@ -70,17 +70,16 @@ def embed_texts(
     index: EmbeddingIndex, passages: Sequence[ChunkTexts], progress: Progress | None = None
 ) -> Blobs:
     """Return the vectors of passages and their windows; raises EmbeddingUnavailable."""
-    import numpy as np
-
     blobs: Blobs = []
     # A provider takes as long for many texts as for a few; its client keeps to its limits.
     step = FILL_BATCH if index.model in {embeddings.LOCAL, embeddings.DEMO} else REMOTE_BATCH
     for start in range(0, len(passages), step):
         texts = [texts_to_embed(*passage) for passage in passages[start : start + step]]
-        rows = embeddings.embed(list(chain(*texts)), model=index.model)
-        check_dimension(index, rows.shape[1])
-        vectors = iter(rows.astype(np.float16))
-        blobs += [[next(vectors).tobytes() for _ in own] for own in texts]
+        vectors = embeddings.embed(list(chain(*texts)), model=index.model)
+        for dimension in {len(vector) for vector in vectors}:
+            check_dimension(index, dimension)
+        halves = map(embeddings.to_half_floats, vectors)
+        blobs += [[next(halves) for _ in own] for own in texts]
         if progress:
             progress(len(blobs), len(passages))
     return blobs

@@ -2,9 +2,9 @@
 
 import threading
 import time
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
 from agents.knowledge.embeddings.errors import EmbeddingUnavailable
@@ -23,7 +23,7 @@ class Provider:
         time.sleep(self.seconds)
         if self.error:
             raise self.error
-        return np.array([[float(len(text))] for text in texts])
+        return [array("f", [len(text)]) for text in texts]
 
 
 def test_batches_keep_both_limits_and_the_order():
@@ -53,7 +53,8 @@ def test_the_same_question_is_embedded_once():
     known.embed(["tea"], "other model", provider, joins=False)
 
     assert provider.requests == [["tea"], ["coffee"], ["tea"]]
-    assert (first.tolist(), again.tolist()) == ([[3.0]], [[3.0], [6.0], [3.0]])
+    three = array("f", [3.0])
+    assert (first, again) == ([three], [three, array("f", [6.0]), three])
 
 
 def test_questions_that_come_together_are_one_request():
@@ -62,12 +63,12 @@ def test_questions_that_come_together_are_one_request():
 
     def ask(number):
         barrier.wait()
-        return known.embed([f"{'x' * (number % 4)}?"], "m", provider, joins=True).tolist()
+        return known.embed([f"{'x' * (number % 4)}?"], "m", provider, joins=True)
 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(ask, range(8)))
 
-    assert found == [[[1.0 + number % 4]] for number in range(8)]
+    assert found == [[array("f", [1.0 + number % 4])] for number in range(8)]
     assert sum(map(len, provider.requests)) == 4
     assert len(provider.requests) <= 2
 
@@ -78,7 +79,7 @@ def test_a_failure_reaches_everyone_who_waits_and_is_not_kept():
         known.embed(["tea"], "m", provider, joins=False)
 
     provider.error = None
-    assert known.embed(["tea"], "m", provider, joins=False).tolist() == [[3.0]]
+    assert known.embed(["tea"], "m", provider, joins=False) == [array("f", [3.0])]
 
 
 def test_what_is_kept_is_bounded_and_expires(monkeypatch):
