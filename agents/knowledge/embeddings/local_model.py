@@ -39,8 +39,13 @@ ENCODER = sandbox.PersistentChild(
         readable=sandbox.CPU_FACTS,
         memory_bytes=2_000_000_000,
         output_bytes=BATCH * VECTOR_BYTES,
-        # Libraries reserve memory for each thread that they could use.
-        environment={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        environment={
+            # Libraries reserve memory for each thread that they could use.
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            # Freed memory is given back: without this, 30 MB more stay after some batches.
+            "MALLOC_TRIM_THRESHOLD_": "131072",
+        },
         modules=(onnx_graph,),
     )
 )
