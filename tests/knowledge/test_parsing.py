@@ -1,9 +1,11 @@
 """Files of every format become Markdown, with the places that citations need."""
 
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from agents.knowledge import parsing
 from agents.knowledge.parsing import parsers
@@ -159,6 +161,15 @@ def test_an_image_is_read_by_ocr() -> None:
     [page] = parse(files.picture("Invoice 4711 is due in March"), "a.png").parts
     assert page.is_recognized
     assert page.text == "Invoice 4711 is due in March"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1, 1), (2_000, 3), (3, 1_000)])
+def test_a_tiny_or_narrow_image_has_no_text(size: tuple[int, int]) -> None:
+    picture = BytesIO()
+    Image.new("RGB", size, "white").save(picture, "PNG")
+    with pytest.raises(parsing.UnreadableDocument, match="No text"):
+        parse(picture.getvalue(), "a.png")
 
 
 @pytest.mark.slow
