@@ -9,12 +9,14 @@ from functools import partial
 from agents.engine import clock, fault_injection
 from agents.engine.call_context import RunContext, use_run
 from agents.engine.errors import AgentError, RunCancelled
+from agents.engine.events import EventType
 from agents.engine.loop import CallOutcome, Events, StopReason, record_outcomes
 from agents.engine.sentences import Sentence as _
 from agents.metering.budgets import payer_of, paying
 from agents.models import Run
 
 from . import clocks, event_store, leases
+from .admission import Admission
 from .event_writer import DATABASE_ERRORS, EventWriter, RunEventBuffer, RunIsOver
 from .question_desk import QuestionDesk, RunQuestions, find_answers
 
@@ -39,6 +41,7 @@ class RunExecutor:
         self.runs: dict[int, Run] = {}
         self.following: set[asyncio.Task[None]] = set()
         self.is_closing = False
+        self.admission = Admission()
         self.event_writer = EventWriter()
         self.questions = QuestionDesk(partial(self.event_writer.ask, find_answers))
         self.heartbeat = asyncio.create_task(self._heartbeat_loop())
@@ -125,9 +128,15 @@ class RunExecutor:
         buffer = RunEventBuffer(self.event_writer, run)
         try:
             fault_injection.point("before_run_start")
-            async with aclosing(await source(run)) as events:
-                async for event in events:
-                    await buffer.write(event)
+            place = await self.admission.enter()
+            try:
+                async with aclosing(await source(run)) as events:
+                    async for event in events:
+                        if event.type is EventType.STEP_STARTED:
+                            place.leave()
+                        await buffer.write(event)
+            finally:
+                place.leave()
         except asyncio.CancelledError as cancelled:
             if cancelled.args not in DETACH_REASONS:
                 ending = event_store.Ending(StopReason.CANCELLED, outcomes=outcomes)
