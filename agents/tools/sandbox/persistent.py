@@ -158,7 +158,7 @@ class _Process:
                 if len(received) >= HEADER_BYTES:
                     size = HEADER_BYTES + int.from_bytes(received[:HEADER_BYTES], "little")
                 if size - HEADER_BYTES > self._max_bytes or len(received) > size:
-                    raise WorkerFailed("wrote more than it should")
+                    raise WorkerFailed(f"wrote more than {self._max_bytes:,} bytes")
         return bytes(received[HEADER_BYTES:])
 
     def end(self) -> None:
