@@ -48,6 +48,7 @@ class Server:
     port: int
     end: str
     people: list[dict] = field(default_factory=list)
+    plan: Plan = PLAN
 
     def pages(self, count: int) -> list[dict]:
         """Return a new chat for each of this many users."""
@@ -129,18 +130,18 @@ def _relay(module: str, llm: int) -> Iterator[tuple[psutil.Popen, int]]:
 
 
 @contextmanager
-def product_server(llm: int, folder: Path, size: Size) -> Iterator[Server]:
+def product_server(llm: int, folder: Path, size: Size, plan: Plan = PLAN) -> Iterator[Server]:
     port, log = free_port(), folder / "serve.log"
     env = {
         "ASHIATO_DATA": str(folder / "data"),
-        "ASHIATO_MODEL": f"openai/{PLAN.model}",
+        "ASHIATO_MODEL": f"openai/{plan.model}",
         "ASHIATO_MODEL_URL": f"http://127.0.0.1:{llm}/v1",
         "ASHIATO_MODEL_KEY": "none",
         "PORT": str(port),
     }
     with child("manage.py", "serve", env=env, log=log) as process:
         wait_for_page(f"http://127.0.0.1:{port}/login/", process, log)
-        yield Server(process, port, ENDED, _people(size, env))
+        yield Server(process, port, ENDED, _people(size, env), plan)
 
 
 def _people(size: Size, env: dict[str, str]) -> list[dict]:
@@ -152,7 +153,7 @@ def _people(size: Size, env: dict[str, str]) -> list[dict]:
 
 def measure_load(server: Server, chats: int, llm: int) -> dict[str, float]:
     """Measure one level of load on a running server."""
-    order = {"pages": server.pages(chats), "tokens": PLAN.tokens, "end": server.end}
+    order = {"pages": server.pages(chats), "tokens": server.plan.tokens, "end": server.end}
     pipes = {"stdin": -1, "stdout": -1, "stderr": None}
     with child("-m", "tests.bench.chat_load", **pipes) as people:
         _send_order(people, order)

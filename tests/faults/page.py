@@ -28,6 +28,8 @@ class Node:
     def shape(self) -> tuple:
         """Everything a reader could distinguish, at any time."""
         told = tuple(self.attributes.get(name, "") for name in TOLD)
+        if self.tag == "time":  # "23:14" is "Nov 18, 23:14" after midnight
+            return (self.tag, told, self.attributes.get("datetime", ""))
         inner = tuple(
             child.strip() if isinstance(child, str) else child.shape
             for child in self.children

@@ -230,11 +230,14 @@ def _chunk_text(chunk: Chunk) -> str | None:
     """Return the text of a chunk that contains nothing else."""
     if isinstance(chunk, TextChunk):
         return chunk.text
-    if not chunk.keys() <= TEXT_FIELDS or len(choices := chunk.get("choices", ())) != 1:
+    if not chunk.keys() <= TEXT_FIELDS:
         return None
-    choice = choices[0]
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+    if not isinstance(choice, dict) or choice.get("finish_reason") or choice.get("index"):
+        return None
     delta = choice.get("delta")
-    if not delta or len(delta) != 1 or choice.get("finish_reason") or choice.get("index"):
+    if not isinstance(delta, dict) or len(delta) != 1:
         return None
     text = delta.get("content")
     return text if isinstance(text, str) else None

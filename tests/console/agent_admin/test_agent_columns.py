@@ -5,6 +5,7 @@ See the recipe for an agent setting in CONTRIBUTING.md.
 
 import pytest
 from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from agents.catalog import agent_spec
@@ -31,6 +32,7 @@ def test_every_setting_is_in_the_form():
 def test_every_setting_has_its_input_on_its_tab(admin_client, agent, tab):
     Agent.objects.create(name="other")  # to hand off to
     Collection.objects.create(name="Manuals")
+    Group.objects.create(name="Experts")
 
     editor = admin_client.get(reverse("admin:agents_agent_change", args=[agent.pk]))
 
