@@ -156,6 +156,27 @@ async def test_files_that_are_loaded_by_themselves_are_compressed_too(settings):
         assert "immutable" in packed.headers["Cache-Control"]
 
 
+@pytest.mark.parametrize("name", ["vendor/mermaid/mermaid.min.js", "js/page.js"])
+async def test_a_client_that_cannot_unpack_gets_the_file_from_disk(settings, monkeypatch, name):
+    # A large one takes 40 ms of the event loop.
+    monkeypatch.setattr(gzip, "decompress", None)
+    url = f"{settings.STATIC_URL}{name}"
+
+    part = await AsyncClient().get(url, headers={"Range": "bytes=0-9"})
+    head = await AsyncClient().head(url)
+
+    assert part.status_code == 206
+    assert int(head.headers["Content-Length"]) == (STATIC / name).stat().st_size
+    for response in (part, head):
+        assert "immutable" in response.headers["Cache-Control"]
+        assert response.headers["Vary"] == "Accept-Encoding"
+
+
+async def test_static_files_can_only_be_read(settings):
+    for name in ("js/page.js", "img/favicon.svg"):
+        assert (await AsyncClient().post(f"{settings.STATIC_URL}{name}")).status_code == 405
+
+
 async def test_nobody_else_can_have_bundles_built(head):
     styles = urls(head)[0]
 

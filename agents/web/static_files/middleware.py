@@ -19,7 +19,7 @@ PATH = re.compile(r"^/static/(?:[0-9a-f]{12}/)?(.+)$")
 class StaticFilesMiddleware(ServeStaticMiddleware):  # type: ignore[misc]  # it has no types
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         match = PATH.match(request.path_info)
-        if match is None or settings.DEBUG:
+        if match is None or settings.DEBUG or request.method not in ("GET", "HEAD"):
             return await super().__call__(request)
         name = match[1]
         url = f"{self.static_prefix}{name}"
@@ -40,8 +40,16 @@ class StaticFilesMiddleware(ServeStaticMiddleware):  # type: ignore[misc]  # it 
         content_type = bundles.COMPRESSED_TYPES.get(PurePosixPath(name).suffix)
         if content_type is None:
             return await super().__call__(request)
+        if not reads_gzip(request):
+            response = await super().__call__(request)
+            response.headers["Vary"] = "Accept-Encoding"
+            return response
         content = await asyncio.to_thread(bundles.compress_file, name)
         return compressed_response(request, content, content_type, FOREVER)
+
+
+def reads_gzip(request: HttpRequest) -> bool:
+    return "gzip" in request.headers.get("Accept-Encoding", "")
 
 
 def compressed_response(
@@ -49,7 +57,7 @@ def compressed_response(
 ) -> HttpResponse:
     """Return gzipped content, unpacked for clients that can't read it."""
     headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("Accept-Encoding", ""):
+    if reads_gzip(request):
         headers["Content-Encoding"] = "gzip"
     else:
         content = gzip.decompress(content)
