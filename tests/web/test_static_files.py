@@ -8,8 +8,10 @@ import subprocess
 import tempfile
 from graphlib import TopologicalSorter
 from pathlib import Path
+from posixpath import join, normpath
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.template import Context, Template
 from django.templatetags.static import static
 from django.test import AsyncClient
@@ -175,6 +177,15 @@ async def test_a_client_that_cannot_unpack_gets_the_file_from_disk(settings, mon
 async def test_static_files_can_only_be_read(settings):
     for name in ("js/page.js", "img/favicon.svg"):
         assert (await AsyncClient().post(f"{settings.STATIC_URL}{name}")).status_code == 405
+
+
+def test_urls_in_the_stylesheets_of_packages_still_lead_to_their_files():
+    joined = bundles.join_styles(["css/base.css", "admin/css/forms.css"])
+
+    urls = re.findall(r"""\burl\(["']?([^"')]+)""", joined)
+    files = [normpath(join("css", url)) for url in urls if not url.startswith("data:")]
+    assert {"admin/css/widgets.css", "admin/img/search.svg"} <= {*files}
+    assert all(map(finders.find, files))
 
 
 async def test_nobody_else_can_have_bundles_built(head):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from posixpath import dirname, join, relpath
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -23,6 +24,8 @@ from django.utils.safestring import SafeString, mark_safe
 from .script_modules import join_modules
 
 CSS_IMPORT = re.compile(r"^@import [^;]+;\n", re.MULTILINE)
+# Relative ones, which depend on the folder of their file.
+CSS_URL = re.compile(r"""(?<=\burl\()(["']?)(?![a-z]+:|[/#])([^"')]+)""")
 CSS = "text/css; charset=utf-8"
 JAVASCRIPT = "text/javascript; charset=utf-8"
 # Files that are loaded by themselves, but compressed.
@@ -42,15 +45,24 @@ def read(name: str) -> str:
 
 
 def join_styles(names: Sequence[str]) -> str:
-    """Return several stylesheets as one, with their imports first."""
-    joined = "".join(f"{read(name)}\n" for name in names)
+    """Return several stylesheets as one in the folder `css`, with their imports first."""
+    joined = "".join(f"{_move_urls(name, read(name))}\n" for name in names)
     # Browsers ignore an import after the first rule.
     return "".join(CSS_IMPORT.findall(joined)) + CSS_IMPORT.sub("", joined)
 
 
+def _move_urls(name: str, style: str) -> str:
+    """Change the URLs of a stylesheet as if it were in the folder `css`."""
+
+    def move(match: re.Match[str]) -> str:
+        return match[1] + relpath(join(dirname(name), match[2]), "css")
+
+    return CSS_URL.sub(move, style)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleKind:
-    name: str  # in the folder of what it joins, so that relative URLs are right
+    name: str
     before: str  # what precedes the URL in an element, and what follows it
     after: str
     content_type: str
