@@ -420,6 +420,13 @@ async def test_a_missing_stop_reason_is_a_cut_off_answer():
     assert type(await failure(Reply(parts=ANSWER.parts[:-2]))) is AgentConnectionError
 
 
+async def test_a_call_without_a_stop_reason_is_never_made():
+    # Its arguments may be missing, which would look like a call without any.
+    *begun, _reason, stop = wire.reply(wire.call("t1", "delete_all")).parts
+
+    assert type(await failure(Reply(parts=(*begun, stop)))) is AgentConnectionError
+
+
 @pytest.mark.parametrize(
     ("kind", "error"),
     [

@@ -287,6 +287,7 @@ class EventConverter:
     def __init__(self) -> None:
         self._usage: dict[str, Any] = {}
         self._calls: dict[int, int] = {}  # position among the calls, by that of the block
+        self._has_ended = False
 
     def convert(self, event: Any) -> Iterator[Any]:
         match event.get("type", "error"):
@@ -300,6 +301,8 @@ class EventConverter:
                 self._add_usage(event)
                 yield self._end(event["delta"].get("stop_reason"))
             case "message_stop":
+                if self._calls and not self._has_ended:
+                    raise EOFError  # a call may lack its arguments
                 yield DONE
             case "message":  # a reply in one piece
                 yield from self._read_message(event)
@@ -358,6 +361,7 @@ class EventConverter:
         prompt = (usage.get("input_tokens") or 0) + cached + written
         completion = usage.get("output_tokens") or 0
         reasoning = (usage.get("output_tokens_details") or {}).get("thinking_tokens")
+        self._has_ended = self._has_ended or bool(reason)
         chunk = to_event({}, FINISH_REASONS.get(reason or "", reason))
         chunk["usage"] = {
             "prompt_tokens": prompt,
