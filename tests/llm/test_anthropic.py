@@ -1,7 +1,9 @@
 """Anthropic's Messages API, called directly: what is sent, and what its stream can do."""
 
 import json
+from unittest.mock import Mock
 
+import orjson
 import pytest
 
 from agents.engine.errors import (
@@ -16,10 +18,12 @@ from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import assemble
-from agents.llm.direct.anthropic import build_body
+from agents.llm.direct.anthropic import EventConverter, build_body
+from agents.llm.direct.conversion import convert_events
 from agents.llm.direct.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.prompt_caching import MARK
+from agents.llm.wire.provider_errors import StreamGarbled
 from tests.llm import anthropic_wire as wire
 from tests.wire import Reply, WireServer
 
@@ -418,6 +422,15 @@ async def test_a_missing_message_stop_loses_nothing():
 
 async def test_a_missing_stop_reason_is_a_cut_off_answer():
     assert type(await failure(Reply(parts=ANSWER.parts[:-2]))) is AgentConnectionError
+
+
+def test_an_event_that_is_nested_too_deeply_is_unreadable(monkeypatch):
+    monkeypatch.setattr(json, "dumps", Mock(side_effect=RecursionError))
+    start = {"type": "tool_use", "id": "t1", "name": "calculator", "input": {"sum": "1+1"}}
+    event = {"type": "content_block_start", "index": 0, "content_block": start}
+
+    with pytest.raises(StreamGarbled):
+        list(convert_events(EventConverter().convert, [orjson.dumps(event)]))
 
 
 async def test_a_call_without_a_stop_reason_is_never_made():

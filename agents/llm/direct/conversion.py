@@ -31,5 +31,5 @@ def convert_events(
             continue
         try:
             yield from convert(event)
-        except (AttributeError, IndexError, KeyError, TypeError) as error:
+        except (AttributeError, IndexError, KeyError, RecursionError, TypeError) as error:
             raise StreamGarbled("an event that is not a chunk") from error
