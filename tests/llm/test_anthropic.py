@@ -471,6 +471,20 @@ async def test_a_hidden_thought_is_kept_by_its_signature():
     ]
 
 
+@pytest.mark.parametrize("began", [wire.text("So: "), wire.call("t1", "calculator", "{}")])
+async def test_a_thought_after_the_answer_began_is_shown_but_not_sent_back(began):
+    late = [wire.thinking_block("Then?"), wire.redacted_block("secret")]
+    said = await turn(
+        wire.reply(wire.thinking_block("Hm. "), began, *late, wire.call("t2", "clock", "{}"))
+    )
+
+    assert said.reasoning == "Hm. Then?"
+    assert said.tool_calls[-1].name == "clock"
+    assert said.kept["thinking_blocks"] == [
+        {"type": "thinking", "thinking": "Hm. ", "signature": "signed"}
+    ]
+
+
 async def test_arguments_can_come_whole_at_the_start():
     start = {"type": "tool_use", "id": "t1", "name": "calculator", "input": {"sum": "1+1"}}
     block = [{"type": "content_block_start", "content_block": start}]

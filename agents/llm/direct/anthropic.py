@@ -287,6 +287,8 @@ class EventConverter:
     def __init__(self) -> None:
         self._usage: dict[str, Any] = {}
         self._calls: dict[int, int] = {}  # position among the calls, by that of the block
+        self._has_answered = False
+        self._late_thoughts: set[int] = set()  # positions of blocks
         self._has_ended = False
 
     def convert(self, event: Any) -> Iterator[Any]:
@@ -321,9 +323,14 @@ class EventConverter:
         yield {"id": message.get("id"), "model": message.get("model"), "choices": []}
 
     def _read_block(self, index: int, block: Mapping[str, Any]) -> Iterator[Any]:
+        self._has_answered = self._has_answered or block["type"] not in THOUGHTS
         match block["type"]:
             case "text" if block["text"]:
                 yield to_event({"content": block["text"]})
+            case "thinking" | "redacted_thinking" if self._has_answered:
+                # Sent back, it would come before the text and the calls, which is rejected.
+                self._late_thoughts.add(index)
+                yield to_event({"reasoning": block.get("thinking")})
             case "thinking" if block.get("thinking") or block.get("signature"):
                 yield to_event({"thinking_blocks": [block]})
             case "redacted_thinking":
@@ -339,6 +346,10 @@ class EventConverter:
         match delta["type"]:
             case "text_delta":
                 yield to_event({"content": delta["text"]})
+            case "thinking_delta" if index in self._late_thoughts:
+                yield to_event({"reasoning": delta["thinking"]})
+            case "signature_delta" if index in self._late_thoughts:
+                pass
             case "thinking_delta":
                 yield to_event({"thinking_blocks": [{"thinking": delta["thinking"]}]})
             case "signature_delta":
