@@ -121,3 +121,8 @@ async def test_the_users_text_is_not_read_as_the_cause():
     error = await refusal(DirectModel, "openai/some", answer(422, {"detail": detail}))
 
     assert str(error).endswith("rejected the request: body.messages.0: Field required")
+
+
+@pytest.mark.parametrize("code", ["²", "9" * 5_000, None, ""])
+def test_a_code_that_is_no_status_is_a_server_error(code):
+    assert provider_errors.StreamFailed({"code": code}).status_code == 500

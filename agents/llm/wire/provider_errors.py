@@ -50,7 +50,8 @@ class StreamFailed(Exception):
         self.body = details
         code = str(details.get("code") or details.get("status") or "")
         is_limit = bool(LIMIT_CODES.search(f"{code} {details.get('type')}"))
-        self.status_code = int(code) if code.isdigit() else 429 if is_limit else 500
+        is_status = code.isdecimal() and len(code) == 3
+        self.status_code = int(code) if is_status else 429 if is_limit else 500
 
 
 MAX_PARSED_CHARS = 100_000
