@@ -39,6 +39,7 @@ def test_chats_agents_pages_and_actions_are_found_by_name(page: Page):
     field.press("Enter")
     expect(page).to_have_url(re.compile("/workflows/"))
 
+    page.wait_for_load_state()  # before, no script notices the keys
     page.keyboard.press("Control+k")
     expect(page.get_by_role("group", name="Recent")).to_contain_text("Workflows")
     page.get_by_role("combobox", name="Search chats").fill("nothing at all like this")
