@@ -4,13 +4,8 @@ from django.urls import path
 
 from chat import views
 from chat.live import run_news
-from chat.messages import (
-    choice_pages,
-    dictation_pages,
-    limit_notes,
-    message_pages,
-    upload_pages,
-)
+from chat.messages import limit_notes
+from chat.messages.pages import choice_pages, dictation_pages, message_pages, upload_pages
 from chat.people_data import account_pages
 from chat.projects import project_pages
 from chat.prompts import prompt_pages

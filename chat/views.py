@@ -27,13 +27,8 @@ from chat import attachments, fragments, messages
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.live.page_state import MAX_HTML_BYTES, MAX_MESSAGES
-from chat.messages import (
-    choice_pages,
-    limit_notes,
-    message_actions,
-    queue_actions,
-    session_status,
-)
+from chat.messages import limit_notes, message_actions, queue_actions, session_status
+from chat.messages.pages import choice_pages
 from chat.messages.run_factory import project_for
 from chat.models import ChatSession, Filing, Message
 from chat.sessions import branches, deletion, rights, session_state, temporary, titles

@@ -23,7 +23,7 @@ class Speaker:
 async def _measure(count: int) -> list[dict]:
     from agents.llm.model_info import Price
     from agents.metering.budgets import limits
-    from agents.metering.budgets.metered_model import MeteredModel
+    from agents.metering.budgets.metered.metered_model import MeteredModel
     from agents.metering.budgets.payers import Payer
 
     price = Price(input=1e-6, output=1e-6, read=1e-6, written=1e-6)

@@ -15,6 +15,7 @@ from tests.faults import (  # noqa: F401
 )
 from tests.faults.rows import ROWS
 from tests.faults.testbed import NotAvailable
+from tests.processes import SharedFixture
 
 PROMISES = {
     # Crashes and shutdowns of the server
@@ -81,8 +82,9 @@ pytestmark = pytest.mark.thorough
 async def play(testbeds, id, times=1, **size):
     row = ROWS[id]
     try:
-        async with testbeds(row.kind) as testbed:
-            result = await row.play(testbed, times, **size)
+        with SharedFixture():  # the testbed keeps its processes for the rows that follow
+            async with testbeds(row.kind) as testbed:
+                result = await row.play(testbed, times, **size)
     except NotAvailable as reason:
         pytest.skip(str(reason))
     assert result.histories

@@ -15,7 +15,7 @@ from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.providers import find_provider
 from agents.llm.routing import choose_route
 from agents.metering.budgets import Payer
-from agents.metering.budgets.metered_model import MeteredModel
+from agents.metering.budgets.metered.metered_model import MeteredModel
 from agents.metering.budgets.pricing import row_price
 from agents.models import LanguageModel
 

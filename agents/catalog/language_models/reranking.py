@@ -15,7 +15,7 @@ from agents.engine.sentences import Sentence as _
 from agents.engine.state import Message
 from agents.llm import tokens, tuning
 from agents.llm.litellm_model import RerankClient
-from agents.metering.budgets.metered_clients import MeteredReranker
+from agents.metering.budgets.metered.metered_clients import MeteredReranker
 from agents.models import ToolRegistration
 from agents.tools.search import Reranked, Reranker
 

@@ -11,7 +11,7 @@ from agents.db.database import Priority
 from agents.db.installation import configured
 from agents.engine.errors import AgentError
 from agents.llm.litellm_model import EmbeddingClient
-from agents.metering.budgets import metered_clients
+from agents.metering.budgets.metered import metered_clients
 
 from . import local_model
 from .errors import EmbeddingUnavailable

@@ -15,7 +15,8 @@ from agents.engine.tool import IMAGE_TYPES
 from agents.file_types import detect_type
 from agents.knowledge.files import FileRefused, images, store
 from agents.knowledge.parsing import UnreadableDocument, parse
-from agents.metering.budgets import current_payer, metered_media
+from agents.metering.budgets import current_payer
+from agents.metering.budgets.metered import metered_media
 from agents.models import Agent, Run, RunAttachment
 from agents.tools.images import NewImage, Shape
 

@@ -14,7 +14,8 @@ from agents.db import database
 from agents.knowledge.files import store
 from agents.llm import media_prices
 from agents.llm.media_models import MediaModel
-from agents.metering.budgets import metered_media, payer_of
+from agents.metering.budgets import payer_of
+from agents.metering.budgets.metered import metered_media
 from agents.models import Agent, Run, RunAttachment
 
 from . import services

@@ -15,7 +15,7 @@ from agents.engine.errors import AgentError
 from agents.knowledge.parsing import UnreadableDocument
 from agents.llm import media_api, media_prices
 from agents.llm.media_models import Upload
-from agents.metering.budgets import metered_media
+from agents.metering.budgets.metered import metered_media
 from agents.tools import sandbox
 
 from . import ffmpeg, services, sound

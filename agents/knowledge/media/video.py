@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 from agents.engine.errors import AgentError
 from agents.knowledge.parsing import ParsedDocument, UnreadableDocument, parse
 from agents.llm.media_models import MediaUsage
-from agents.metering.budgets import metered_media
+from agents.metering.budgets.metered import metered_media
 
 from . import ffmpeg, scenes, services
 from .transcript import time_code, to_lines, to_parts

@@ -32,7 +32,7 @@ async def spend(llm: Spender, user: int) -> int:
     """Call the model until a limit refuses; return the number of calls."""
     from agents.engine.errors import QuotaExceeded
     from agents.llm.model_info import Price
-    from agents.metering.budgets.metered_model import MeteredModel
+    from agents.metering.budgets.metered.metered_model import MeteredModel
     from agents.metering.budgets.payers import Payer
 
     price = Price(input=0.0, output=0.0002, read=0.0, written=0.0)  # 100 tokens: two cents

@@ -9,7 +9,7 @@ from agents.engine.errors import AgentConnectionError, QuotaExceeded
 from agents.llm.model_info import Price
 from agents.llm.usage_limits import UsageLimits
 from agents.metering.budgets import Payer, gate, limits
-from agents.metering.budgets.metered_model import MeteredModel
+from agents.metering.budgets.metered.metered_model import MeteredModel
 from agents.models import BudgetCounter, BudgetHold, Quota
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]

@@ -15,16 +15,16 @@ CLIENTS = {
     "LiteLLMModel": {"agents/catalog/language_models/model_clients.py"},
     "ConfiguredModel": {"agents/catalog/language_models/model_clients.py"},
     "EmbeddingClient": {
-        "agents/metering/budgets/metered_clients.py",
+        "agents/metering/budgets/metered/metered_clients.py",
         "agents/knowledge/embeddings/__init__.py",
     },
     "RerankClient": {
-        "agents/metering/budgets/metered_clients.py",
+        "agents/metering/budgets/metered/metered_clients.py",
         "agents/catalog/language_models/reranking.py",
     },
     # Free of requests: addresses, formats and reported costs.
     "media_api": {
-        "agents/metering/budgets/metered_media.py",
+        "agents/metering/budgets/metered/metered_media.py",
         "agents/knowledge/media/services.py",
         "agents/knowledge/media/transcription.py",
     },
@@ -35,12 +35,12 @@ MEDIA_REQUESTS = {"transcribe", "speak", "generate_image", "describe_image"}
 REQUESTS = {
     "stream": {  # of a chat model
         "agents/engine/planner/react_planner.py",  # its `llm`, which the factory builds
-        "agents/metering/budgets/metered_model.py",
+        "agents/metering/budgets/metered/metered_model.py",
         "agents/catalog/language_models/reranking.py",  # a model of the factory
         "agents/llm/discovery/model_probe.py",  # a model of the factory
     },
-    "order_now": {"agents/metering/budgets/metered_clients.py"},
-    "embed": {"agents/metering/budgets/metered_clients.py"},
+    "order_now": {"agents/metering/budgets/metered/metered_clients.py"},
+    "embed": {"agents/metering/budgets/metered/metered_clients.py"},
 }
 PARTS = ("agents/llm/litellm_model/", "agents/llm/configured_model.py")
 EMBEDDERS = {"client", "_client"}  # names of clients, unlike the package `embeddings`
@@ -107,7 +107,7 @@ def test_media_requests_are_only_made_by_the_metered_functions():
         and path != "agents/llm/media_api.py"
     }
     assert found == {
-        ("agents/metering/budgets/metered_media.py", name) for name in MEDIA_REQUESTS
+        ("agents/metering/budgets/metered/metered_media.py", name) for name in MEDIA_REQUESTS
     }
 
 

@@ -9,8 +9,8 @@ from agents.llm import model_info, tokens
 from agents.llm.litellm_model import EmbeddingClient, RerankClient
 from agents.llm.litellm_model.rerank import QUERY_COST
 
-from . import gate, pricing
-from .measures import MILLISECONDS, Estimate
+from .. import gate, pricing
+from ..measures import MILLISECONDS, Estimate
 
 
 def embed(client: EmbeddingClient, texts: Sequence[str], deadline: float) -> list[list[float]]:

@@ -10,9 +10,9 @@ from agents.engine.turn import Chunk, has_counts, reported_usage
 from agents.llm import tokens
 from agents.llm.model_info import Price
 
-from . import gate, limits, pricing
-from .measures import HELD, Estimate, Meter
-from .payers import Payer
+from .. import gate, limits, pricing
+from ..measures import HELD, Estimate, Meter
+from ..payers import Payer
 
 
 class MeteredModel:

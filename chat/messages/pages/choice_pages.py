@@ -14,8 +14,8 @@ from agents.models.types import LazyText
 from chat.errors import MessageRejected
 from chat.models import ChatSession
 
-from . import agent_choices, run_options
-from .run_options import RunOptions
+from .. import agent_choices, run_options
+from ..run_options import RunOptions
 
 EFFORTS: list[tuple[str, LazyText]] = [
     ("", _("Default")),

@@ -13,7 +13,7 @@ from agents.db import database
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 
-from . import message_actions, submission
+from .. import message_actions, submission
 
 
 @require_http_methods(["GET", "POST"])

@@ -7,9 +7,9 @@ from typing import Any
 from agents.llm import media_api, media_prices, tokens
 from agents.llm.media_models import Description, GeneratedImage, MediaModel, MediaUsage, Upload
 
-from . import gate, pricing
-from .measures import MILLISECONDS, Estimate, Meter
-from .payers import Payer
+from .. import gate, pricing
+from ..measures import MILLISECONDS, Estimate, Meter
+from ..payers import Payer
 
 CHARACTERS_A_SECOND = 15  # of speech
 # What models that bill tokens count for sound: input, and a transcript of it.

@@ -17,7 +17,7 @@ from chat.attachments.presentation import FileView
 from chat.errors import MessageRejected
 from chat.models import Attachment, ChatSession
 
-from . import run_factory
+from .. import run_factory
 
 
 @require_http_methods(["GET", "POST"])
