@@ -91,8 +91,8 @@ def build_body(
     tools: Sequence[Mapping[str, Any]] | None,
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    given = {name: value for name, value in parameters.items() if value is not None}
-    max_tokens = given.get("max_tokens") or given.get("max_completion_tokens")
+    options = {name: value for name, value in parameters.items() if value is not None}
+    max_tokens = options.get("max_tokens") or options.get("max_completion_tokens")
     turns = _turns(messages)
     body: dict[str, Any] = {
         "model": model.partition("/")[2],
@@ -104,28 +104,28 @@ def build_body(
         body["system"] = system
     if tools:
         body["tools"] = list(map(_tool, tools))
-        if choice := _tool_choice(given):
+        if choice := _tool_choice(options):
             body["tool_choice"] = choice
     elif called_tools := _called_tools(turns):
         # A history with calls needs their tools, even if none can be called any more.
         body["tools"] = called_tools
         body["tool_choice"] = {"type": "none"}
-    body |= _reasoning(model, body, given)
-    if schema := (given.get("response_format") or {}).get("json_schema"):
+    body |= _reasoning(model, body, options)
+    if schema := (options.get("response_format") or {}).get("json_schema"):
         output_format = {"type": "json_schema", "schema": _output_schema(schema["schema"])}
         body["output_config"] = {**body.get("output_config", {}), "format": output_format}
     is_thinking = body.get("thinking", {}).get("type") in ("enabled", "adaptive")
     if model_info.samples(model) and not is_thinking:
         body |= {
-            name: given[name] for name in ("temperature", "top_p", "top_k") if name in given
+            name: options[name] for name in ("temperature", "top_p", "top_k") if name in options
         }
-    stop = given.get("stop") or ()
+    stop = options.get("stop") or ()
     stops = [stop] if isinstance(stop, str) else stop
     if stops := [text for text in stops if text.strip()]:
         body["stop_sequences"] = stops
-    if user := given.get("user"):
+    if user := options.get("user"):
         body["metadata"] = {"user_id": user}
-    if (tier := given.get("service_tier")) in SERVICE_TIERS:
+    if (tier := options.get("service_tier")) in SERVICE_TIERS:
         body["service_tier"] = tier
     return body
 
@@ -274,8 +274,8 @@ def _output_schema(schema: Any, *, by_name: bool = False) -> Any:
             converted[keyword] = _output_schema(value, by_name=by_name)
     rules.pop("$schema", None)
     if rules:
-        words = (schema.get("description"), json.dumps(rules, ensure_ascii=False))
-        converted["description"] = " ".join(filter(None, words))
+        descriptions = (schema.get("description"), json.dumps(rules, ensure_ascii=False))
+        converted["description"] = " ".join(filter(None, descriptions))
     if schema.get("type") == "object":
         converted["additionalProperties"] = False
     return converted
@@ -367,9 +367,9 @@ class EventConverter:
     def _end(self, reason: str | None) -> dict[str, Any]:
         usage = self._usage
         cached = usage.get("cache_read_input_tokens") or 0
-        written = usage.get("cache_creation_input_tokens") or 0
+        cache_writes = usage.get("cache_creation_input_tokens") or 0
         # Cached tokens aren't in the number of the input.
-        prompt = (usage.get("input_tokens") or 0) + cached + written
+        prompt = (usage.get("input_tokens") or 0) + cached + cache_writes
         completion = usage.get("output_tokens") or 0
         reasoning = (usage.get("output_tokens_details") or {}).get("thinking_tokens")
         self._has_ended = self._has_ended or bool(reason)
@@ -380,7 +380,7 @@ class EventConverter:
             "total_tokens": prompt + completion,
             "prompt_tokens_details": {
                 "cached_tokens": cached,
-                "cache_creation_tokens": written,
+                "cache_creation_tokens": cache_writes,
             },
         }
         if reasoning:

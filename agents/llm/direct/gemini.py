@@ -77,7 +77,7 @@ def build_body(
     tools: Sequence[Mapping[str, Any]] | None,
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    given = {name: value for name, value in parameters.items() if value is not None}
+    options = {name: value for name, value in parameters.items() if value is not None}
     is_old = bool(OLD_MODEL.search(model))
     body: dict[str, Any] = {"contents": _contents(messages, is_old=is_old)}
     if system := [part for m in messages if m["role"] == "system" for part in _parts(m)]:
@@ -85,7 +85,7 @@ def build_body(
     if tools:
         declarations = [_declaration(tool["function"]) for tool in tools]
         body["tools"] = [{"functionDeclarations": declarations}]
-        choice = given.get("tool_choice")
+        choice = options.get("tool_choice")
         if isinstance(choice, Mapping):
             names = [choice["function"]["name"]]
             calling: dict[str, Any] = {"mode": "ANY", "allowedFunctionNames": names}
@@ -97,22 +97,22 @@ def build_body(
         dropped |= SAMPLING
     config = {
         CONFIG_NAMES[name]: value
-        for name, value in given.items()
+        for name, value in options.items()
         if name in CONFIG_NAMES and name not in dropped
     }
-    if stop := given.get("stop"):
+    if stop := options.get("stop"):
         config["stopSequences"] = [stop] if isinstance(stop, str) else stop
-    if response_format := given.get("response_format"):
+    if response_format := options.get("response_format"):
         config["responseMimeType"] = "application/json"
         if schema := response_format.get("json_schema"):
             config["responseJsonSchema"] = schema["schema"]
-    if thinking := _thinking(model, given, is_old=is_old):
+    if thinking := _thinking(model, options, is_old=is_old):
         config["thinkingConfig"] = thinking
     if config:
         body["generationConfig"] = config
-    if safety := given.get("safety_settings"):
+    if safety := options.get("safety_settings"):
         body["safetySettings"] = safety
-    if (tier := str(given.get("service_tier", "auto")).lower()) not in DEFAULT_TIERS:
+    if (tier := str(options.get("service_tier", "auto")).lower()) not in DEFAULT_TIERS:
         body["serviceTier"] = tier
     return body
 
@@ -171,24 +171,24 @@ def _parts(message: Message) -> list[dict[str, Any]]:
     return parts
 
 
-def _image(url: str) -> dict[str, Any]:
-    head, _, data = url.partition(";base64,")
+def _image(address: str) -> dict[str, Any]:
+    head, _, data = address.partition(";base64,")
     if not head.startswith("data:"):
-        return {"fileData": {"fileUri": url}}
+        return {"fileData": {"fileUri": address}}
     return {"inlineData": {"mimeType": head.removeprefix("data:"), "data": data}}
 
 
 def _text_signature(message: Message) -> str:
     """Return the signature of the text; LiteLLM lists those of the calls, too."""
-    kept = message.get("provider_specific_fields") or {}
+    provider_fields = message.get("provider_specific_fields") or {}
     of_calls = {_call_signature(call) for call in message.get("tool_calls") or ()}
-    signatures = kept.get("thought_signatures") or ()
+    signatures = provider_fields.get("thought_signatures") or ()
     return next((signature for signature in signatures if signature not in of_calls), "")
 
 
 def _call_signature(call: Mapping[str, Any]) -> str:
-    kept = call.get("provider_specific_fields") or {}
-    return str(kept.get("thought_signature") or "")
+    provider_fields = call.get("provider_specific_fields") or {}
+    return str(provider_fields.get("thought_signature") or "")
 
 
 def _calls(calls: Sequence[Mapping[str, Any]], *, is_old: bool) -> list[dict[str, Any]]:

@@ -18,16 +18,16 @@ def rows(lines: list[Line]) -> list[list[str]]:
         left = float((line.corners @ along).min())
         height = float(np.linalg.norm(line.corners[3] - line.corners[0]))
         pieces.append((middle, left, height, line.text))
-    rows: list[list[tuple[float, str]]] = []
+    text_rows: list[list[tuple[float, str]]] = []
     row_middle = 0.0
     row_height = 0.0
     for middle, left, height, text in sorted(pieces):
-        if not rows or middle - row_middle > max(height, row_height) / 2:
-            rows.append([])
+        if not text_rows or middle - row_middle > max(height, row_height) / 2:
+            text_rows.append([])
             row_middle = middle
             row_height = height
-        rows[-1].append((left, text))
-    return [[text for _, text in sorted(row)] for row in rows]
+        text_rows[-1].append((left, text))
+    return [[text for _, text in sorted(row)] for row in text_rows]
 
 
 def _direction(lines: list[Line]) -> Points:
