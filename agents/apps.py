@@ -3,7 +3,7 @@ import os
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models.signals import post_delete, pre_delete
+from django.db.models.signals import post_delete, post_migrate, pre_delete
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine import fault_injection
@@ -22,7 +22,7 @@ class AgentsConfig(AppConfig):
         from agents import runs
         from agents.access.audit import signals
         from agents.catalog.mcp_servers.configuration import sandbox_policy
-        from agents.db import jobs
+        from agents.db import configuration_rows, jobs
         from agents.knowledge import ingestion
         from agents.knowledge.files import store
         from agents.knowledge.media import reader, video
@@ -43,6 +43,7 @@ class AgentsConfig(AppConfig):
         ingestion.register_reader("video", video.read_video)
         caches.connect()
         signals.connect_receivers(self)
+        post_migrate.connect(configuration_rows.create_triggers, sender=self)
         store.release_on_delete()
         pre_delete.connect(starts.keep_usage_of_run, sender=Run)
         post_delete.connect(starts.forget_user, sender=settings.AUTH_USER_MODEL)

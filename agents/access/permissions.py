@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from agents.db.compiled_queries import compiled_query
+from agents.db.configuration_rows import configuration_query
 from agents.models import Agent, ToolRegistration
 
 
@@ -30,11 +30,11 @@ def is_agent_forbidden(agent: int, user: int | None) -> bool:
     return user is not None and agent in _forbidden_agents(user)
 
 
-@compiled_query
+@configuration_query
 def _forbidden_agents(user: int) -> QuerySet[Agent, int]:
     return Agent.objects.closed_to(user).values_list("pk", flat=True)
 
 
-@compiled_query
+@configuration_query
 def _forbidden_tools(user: int) -> QuerySet[ToolRegistration, int]:
     return ToolRegistration.objects.closed_to(user).values_list("pk", flat=True)

@@ -68,7 +68,7 @@ class compiled_query(Generic[Values, Result]):
             for param in statement.params
         ]
         connection = connections[statement.db]  # one per thread
-        rows = fetch(connection, statement.sql, params)
+        rows = self.fetch(connection, statement.sql, params)
         if rows and statement.converters:  # to Python types that the database lacks
             converted = [list(row) for row in rows]
             for row in converted:
@@ -77,11 +77,18 @@ class compiled_query(Generic[Values, Result]):
             return list(map(statement.read_row, converted))
         return list(map(statement.read_row, rows))
 
+    def fetch(self, connection: BaseDatabaseWrapper, sql: str, params: list[Any]) -> list[Row]:
+        return fetch(connection, sql, params)
+
+    def check(self, sql: str) -> None:
+        """Raise an error if this isn't a query of this kind."""
+
     def _compile(self, names: tuple[str, ...]) -> "_CompiledQuery":
         make: Callable[..., QuerySet[Any, Result]] = self.make
         queryset = make(*map(Placeholder, names))
         compiler = queryset.query.get_compiler(using=queryset.db)
         sql, params = compiler.as_sql()
+        self.check(sql)
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
         converters_by_index = compiler.get_converters(columns).items()
         converters = [

@@ -10,7 +10,7 @@ from .catalog.versions import AgentVersion
 from .catalog.workflows import Schedule, Workflow, WorkflowVersion
 from .deletions import Deletion
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, GuardrailVerdict
-from .installation import InstallationSetting, Quota
+from .installation import ConfigurationChange, InstallationSetting, Quota
 from .jobs import JobCrash, PeriodicJob
 from .knowledge.documents import Document, DocumentPart
 from .knowledge.files import StoredFile
@@ -55,6 +55,7 @@ __all__ = [
     "Collection",
     "CollectionAcceptance",
     "CollectionShare",
+    "ConfigurationChange",
     "DatabaseConnection",
     "Deletion",
     "Document",

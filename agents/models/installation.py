@@ -26,6 +26,20 @@ class InstallationSetting(models.Model):
         return self.key
 
 
+class ConfigurationChange(models.Model):
+    """Left by triggers when something changed that agents are built from."""
+
+    value = models.CharField(_("value"), max_length=36)  # random
+    changed_at = models.DateTimeField(_("changed"))
+
+    class Meta:
+        verbose_name = _("configuration change")
+        verbose_name_plural = _("configuration changes")
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class QuotaQuerySet(models.QuerySet["Quota"]):
     def of(self, owner: Any) -> Self:
         """Return the quotas of a user, or of each member of a group."""

@@ -18,6 +18,7 @@ from django.utils.translation import ngettext
 from agents.access import masking
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
+from agents.db.configuration_rows import one_configuration
 from agents.db.conflicts import retry_on_conflict
 from agents.db.fast_writes import insert, update
 from agents.db.installation import configured
@@ -147,7 +148,8 @@ def save(
                         attached = attachments.claim(user, files, session)
                     elif instead_of is not None:
                         attached = attachments.copies_of(instead_of)
-                    message = build_message(draft, attached)
+                    with one_configuration():
+                        message = build_message(draft, attached)
                     insert(message)
                     _complete(message, draft, attached)
         except IntegrityError:  # sent twice, and the other request was faster

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from agents.db.compiled_queries import compiled_query
+from agents.db.configuration_rows import configuration_query
 from agents.models import Agent
 
 from .errors import NoAgentAvailable
@@ -15,12 +15,12 @@ def default_agent(user: int | None = None) -> Agent:
     raise NoAgentAvailable
 
 
-@compiled_query
+@configuration_query
 def default_candidates() -> QuerySet[Agent]:
     """Return the default agent, if there is one."""
     return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
-@compiled_query
+@configuration_query
 def default_candidates_for(user: int) -> QuerySet[Agent]:
     return Agent.objects.open_to(user).filter(enabled=True).order_by("-is_default", "pk")[:1]

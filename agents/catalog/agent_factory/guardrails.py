@@ -5,7 +5,7 @@ from typing import cast
 
 from django.db.models import QuerySet
 
-from agents.db.compiled_queries import compiled_query
+from agents.db.configuration_rows import configuration_query
 from agents.engine.guardrails import (
     GuardrailAction,
     Guardrails,
@@ -33,7 +33,7 @@ def active_patterns(run: Run, agent: Agent) -> list[GuardrailPattern]:
     return [row for row in _patterns(agent.pk) if row.name not in off]
 
 
-@compiled_query
+@configuration_query
 def _patterns(agent: int) -> QuerySet[GuardrailPattern]:
     return GuardrailPattern.objects.for_agent(agent)
 

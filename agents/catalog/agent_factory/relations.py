@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 
 from agents.access import permissions
-from agents.db.compiled_queries import compiled_query
+from agents.db.configuration_rows import configuration_query
 from agents.knowledge import scope
 from agents.models import Agent, AgentTool, Run, ToolRegistration
 
@@ -83,7 +83,7 @@ def search_scope(run: Run, agent: Agent, topics: Iterable[str] = ()) -> scope.Sc
     return scope.for_run(run.user_id, run.topic, agent, topics=topics, chosen=chosen)
 
 
-@compiled_query
+@configuration_query
 def _sub_agents(agent: int) -> QuerySet[Agent]:
     return Agent.objects.filter(enabled=True, asked_by=agent)
 
@@ -93,7 +93,7 @@ def enabled_tools() -> QuerySet[ToolRegistration]:
     return tools.select_related("server", "fallback", "connection")
 
 
-@compiled_query
+@configuration_query
 def tool_links(agent: int) -> QuerySet[AgentTool]:
     links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
     return links.select_related("tool__server", "tool__fallback", "tool__connection")

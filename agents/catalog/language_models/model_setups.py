@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from agents.db.compiled_queries import compiled_query
+from agents.db.configuration_rows import configuration_query
 from agents.engine.errors import ModelError
 from agents.engine.sentences import Sentence as _
 from agents.llm import model_info, parameters
@@ -114,7 +114,7 @@ def find_setup(name: str) -> ModelSetup:
     return ModelSetup(name=name, row=row, why=_setup_error(name, row, set()))
 
 
-@compiled_query
+@configuration_query
 def _model_rows() -> QuerySet[LanguageModel]:
     return LanguageModel.objects.order_by("-enabled", "pk")
 

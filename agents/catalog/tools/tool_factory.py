@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import QuerySet
 
-from agents.db.compiled_queries import compiled_query
+from agents.db.configuration_rows import configuration_query
 from agents.db.installation import configured
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
@@ -182,7 +182,7 @@ def _create_tool(row: ToolRegistration) -> Any:
     return tool
 
 
-@compiled_query
+@configuration_query
 def _chosen_collections(tool: int) -> QuerySet[Any, int]:
     """Return what a search tool is limited to; nothing means no limit."""
     chosen = ToolRegistration.collections.through._default_manager.filter(toolregistration=tool)
