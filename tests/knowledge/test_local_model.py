@@ -140,14 +140,20 @@ def test_without_its_package_the_model_is_not_started(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_child_ends_when_it_had_nothing_to_do_for_five_minutes(monkeypatch):
-    embed(["heron"])
+@pytest.mark.parametrize(
+    ("kind", "seconds"),
+    [
+        ("query", local_model.IDLE_SECONDS),
+        ("passage", local_model.IDLE_SECONDS_AFTER_DOCUMENTS),
+    ],
+)
+def test_the_child_ends_when_it_had_nothing_to_do(monkeypatch, kind, seconds):
+    monkeypatch.setattr(local_model, "_asked_at", -local_model.IDLE_SECONDS)
+    embed(["heron"], kind)
     job = jobs["idle embedding model"]
-    later = time.monotonic() + local_model.IDLE_SECONDS
+    now = time.monotonic()
 
-    job.work()
-    assert local_model.ENCODER.pid is not None
-
-    monkeypatch.setattr("agents.tools.sandbox.persistent.time.monotonic", lambda: later)
-    job.work()
-    assert local_model.ENCODER.pid is None
+    for later, is_running in ((seconds - 1, True), (seconds + 1, False)):
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        job.work()
+        assert (local_model.ENCODER.pid is not None) is is_running

@@ -4,6 +4,7 @@ Its runtime and weights take 210 MB, which most processes don't need most of the
 """
 
 import json
+import time
 from array import array
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cache
@@ -29,7 +30,9 @@ WAIT_SECONDS = 60.0
 # Of one batch, and of loading the model before it: they take about a second each.
 BATCH_SECONDS = 30.0
 CPU_SECONDS = 86_400.0  # then it is replaced
+# After a question others are likely, and would wait a second for the model.
 IDLE_SECONDS = 300.0
+IDLE_SECONDS_AFTER_DOCUMENTS = 15.0
 
 PROGRAM = Path(__file__).with_name("encoder_process.py")
 ENCODER = sandbox.PersistentChild(
@@ -51,10 +54,14 @@ ENCODER = sandbox.PersistentChild(
 )
 # One thread: the model uses one core, and questions go before documents.
 WORKER = PriorityExecutor("embedding")
+_asked_at = -IDLE_SECONDS  # when a question was embedded last
 
 
 def embed(texts: list[str], urgency: Priority) -> Vectors:
     """Return a normalized vector for each text; raise EmbeddingUnavailable."""
+    global _asked_at
+    if urgency is Priority.FIRST:
+        _asked_at = time.monotonic()
     # Texts of about the same length, because the shorter ones in a batch are padded.
     order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
     vectors: Vectors = [array("f")] * len(texts)
@@ -74,7 +81,8 @@ def embed(texts: list[str], urgency: Priority) -> Vectors:
 @periodic("idle embedding model", every=15)
 def stop_if_idle() -> None:
     """Give back the model's memory; the next text loads it again."""
-    ENCODER.stop_if_idle(IDLE_SECONDS)
+    was_asked = time.monotonic() - _asked_at < IDLE_SECONDS
+    ENCODER.stop_if_idle(IDLE_SECONDS if was_asked else IDLE_SECONDS_AFTER_DOCUMENTS)
 
 
 def _embed_batch(texts: list[str]) -> Vectors:
