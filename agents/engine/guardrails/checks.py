@@ -23,7 +23,7 @@ from .patterns import (
     compile_re2,
     try_pattern,
 )
-from .stream_filter import Rule, StreamFilter
+from .stream_filter import Rule, RuleSet, StreamFilter
 
 __all__ = [
     "STAGES",
@@ -194,8 +194,8 @@ class _StageRules:
             any_marker = compile_re2("|".join(map(re2.escape, markers)))
             reaches = (MatchBound(len(marker), count_breaks(marker)) for marker in markers)
             allowed.insert(0, MarkerRule(any_marker, reduce(or_, reaches, EMPTY_BOUND)))
-        self.loud = [*allowed, *loud] if loud else []
-        self.quiet = [*allowed, *quiet] if quiet else []
+        self.loud = RuleSet([*allowed, *loud] if loud else [])
+        self.quiet = RuleSet([*allowed, *quiet] if quiet else [])
 
 
 @lru_cache(maxsize=64)
@@ -223,13 +223,13 @@ class StreamGuard:
     def feed(self, piece: str) -> str:
         if self._passes:
             return piece
-        if self._quiet:
+        if self._quiet.is_active:
             self._pieces.append(piece)
         return self._filter.feed(piece)
 
     def rest(self) -> str:
         """Return the text still held back, once the stream has ended."""
-        if self._quiet:
+        if self._quiet.is_active:
             self._scan_quiet_rules("".join(self._pieces))
             self._pieces = []
         return self._filter.rest()
@@ -238,7 +238,7 @@ class StreamGuard:
         """Filter a complete text."""
         if self._passes:
             return text
-        if self._quiet:
+        if self._quiet.is_active:
             self._scan_quiet_rules(text)
         return self._filter.whole(text)
 

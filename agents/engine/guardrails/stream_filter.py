@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from .confusables import fold
@@ -144,6 +144,25 @@ class NormalizedView:
         return max(bisect_left(self.starts, until) - 1, 0)
 
 
+class RuleSet:
+    """Rules, exceptions first, with what is the same for every text they are applied to."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        exceptions = [rule for rule in rules if rule.is_exception]
+        self.rules = [*exceptions, *(rule for rule in rules if not rule.is_exception)]
+        self.exception_count = len(exceptions)
+        self.is_active = len(self.rules) > len(exceptions)
+
+    @cached_property
+    def any_rule(self) -> Any:
+        """A pattern that matches what any of the rules matches; None if it is too large."""
+        return compile_any(tuple(rule.regex.pattern for rule in self.rules))
+
+    @cached_property
+    def match_ends(self) -> tuple[list[MatchEnd], set[frozenset[str]]]:
+        return _match_ends(tuple(rule.reach for rule in self.rules))
+
+
 class StreamFilter:
     """Releases streamed text with a delay, so that blocked or masked text is never visible.
 
@@ -153,16 +172,15 @@ class StreamFilter:
     `blocked_by` is set, nothing more is released.
     """
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._rules = [*(r for r in rules if r.is_exception)]
-        self._exception_count = len(self._rules)
-        self._rules += [r for r in rules if not r.is_exception]
-        self._any = compile_any(tuple(rule.regex.pattern for rule in self._rules))
-        self._reaches, endless = _match_ends(tuple(rule.reach for rule in rules))
+    def __init__(self, rule_set: RuleSet) -> None:
+        self._rule_set = rule_set
+        self._rules = rule_set.rules
+        self._exception_count = rule_set.exception_count
+        self._is_active = rule_set.is_active
+        self._reaches, endless = rule_set.match_ends
         self._endless = dict.fromkeys(endless, False)  # whether it was received
         self._source = StreamNormalizer()
         self._page = StreamNormalizer(as_rendered=True)
-        self._views = [NormalizedView(self._rules) for _ in range(READING_COUNT)]
         self._new: list[str] = []
         self._unread = 0
         self._held = ""
@@ -172,6 +190,10 @@ class StreamFilter:
         self._counted: dict[Rule, int] = {}
         self.counts: dict[Rule, int] = {}
         self.blocked_by: Rule | None = None
+
+    @cached_property
+    def _views(self) -> list[NormalizedView]:
+        return [NormalizedView(self._rules) for _ in range(READING_COUNT)]
 
     def feed(self, piece: str) -> str:
         """Add a piece and return what can be released."""
@@ -197,6 +219,12 @@ class StreamFilter:
             return text
         self._held = text
         normalized_texts = readings(text)
+        # Nearly all texts have no match, and nothing else is needed to know that.
+        any_rule = self._rule_set.any_rule
+        if any_rule is not None and not any(
+            any_rule.search(normalized.text) for normalized in normalized_texts
+        ):
+            return text
         for view, normalized in zip(self._views, normalized_texts, strict=False):
             view.show(normalized)
         views = self._views[: len(normalized_texts)]
@@ -207,10 +235,6 @@ class StreamFilter:
     def held_chars(self) -> int:
         """Number of characters held."""
         return len(self._held) + self._unread
-
-    @property
-    def _is_active(self) -> bool:
-        return len(self._rules) > self._exception_count
 
     def _scan(self, *, is_over: bool) -> str:
         """Read the new text and return what can be released."""
@@ -267,7 +291,7 @@ class StreamFilter:
     ) -> list[Match]:
         """Return the matches to mask, as positions in the original text."""
         self._allowed = [match for match in self._allowed if match.end > self._from]
-        if not _may_match(views, twins, self._any, until):
+        if not _may_match(views, twins, self._rule_set.any_rule, until):
             return []
         for number in range(self._exception_count):
             self._allowed += _find_matches(views, twins, number, until)
@@ -340,7 +364,6 @@ def _find_matches(
     return sorted(matches, key=lambda match: (match.start, -match.end))
 
 
-@lru_cache(maxsize=256)
 def _match_ends(
     bounds: tuple[MatchBound, ...],
 ) -> tuple[list[MatchEnd], set[frozenset[str]]]:

@@ -28,8 +28,8 @@ class ErrorFilter:
     """Masks what guardrails forbid in error events, or withholds the text."""
 
     def __init__(self, guardrails: Guardrails) -> None:
-        self._guardrails = guardrails.without_length_limits()
-        self._is_needed = self._guardrails.applies_to("output")
+        self._guardrails = guardrails
+        self._is_needed = guardrails.applies_to("output")
 
     def applies_to(self, event: Event) -> bool:
         if not self._is_needed or event.type not in ERROR_FIELDS:
@@ -43,8 +43,11 @@ class ErrorFilter:
             for name in ERROR_FIELDS[event.type]
             if isinstance(event.data.get(name), str) and event.data[name]
         }
+        if not texts:  # as in most events
+            return event
         size = sum(map(len, texts.values()))
-        changed = await run_in_thread_if_large(size, _filter_texts, texts, self._guardrails)
+        guardrails = self._guardrails.without_length_limits()
+        changed = await run_in_thread_if_large(size, _filter_texts, texts, guardrails)
         return replace(event, data={**event.data, **changed}) if changed else event
 
 
