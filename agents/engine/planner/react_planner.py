@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, Self
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
 from agents.engine.errors import AgentError, EmptyReply
 from agents.engine.guardrails.checks import TokenCounter, estimate_tokens, max_token_count
+from agents.engine.json_text import json_text
 from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, Pseudonymizer
 from agents.engine.prompt_parts import TOOL_INPUT, TOOLS_HEADING, PromptPart
@@ -335,7 +336,7 @@ class ReActPlanner:
         """Return the tokens left for the history, besides the fixed parts and the answer."""
         if self.window is None:
             return None
-        fixed_tokens = count(json.dumps([system, tools], ensure_ascii=False))
+        fixed_tokens = count(json_text([system, tools]))
         default_tokens = min(DEFAULT_ANSWER_TOKENS, self.window // 4)
         answer_tokens: int = self.parameters.get("max_tokens", default_tokens)
         return max(0, self.window - fixed_tokens - answer_tokens)
