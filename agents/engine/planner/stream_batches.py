@@ -87,18 +87,13 @@ async def batched(
     chunks: AsyncIterator[Chunk], deadlines: Deadlines, batch_seconds: float = 0
 ) -> AsyncGenerator[list[Chunk], None]:
     """Yield chunks in batches; an empty batch means that the first chunk is slow."""
-    ready: list[Chunk] = []
-    wake = asyncio.Event()
-    pump = asyncio.create_task(_pump(chunks, ready, wake))
-    timer = _StreamTimer(wake, deadlines)
+    inbox = _Inbox()
+    pump = asyncio.create_task(_pump(chunks, inbox))
+    timer = _StreamTimer(inbox, deadlines)
     has_begun = False
     try:
-        while not pump.done() or ready:
-            await wake.wait()
-            wake.clear()
-            batch = ready[:]
-            ready[:] = []
-            if batch:
+        while not pump.done() or inbox.chunks:
+            if batch := await inbox.take():
                 yield batch
                 has_begun = has_begun or any(map(has_content, batch))
                 timer.postpone(has_begun)
@@ -109,24 +104,63 @@ async def batched(
         pump.result()
     finally:
         timer.stop()
-        pump.cancel()
-        # An adapter that ignores cancellation must not keep a run from ending.
-        await asyncio.wait([pump], timeout=CLOSE_TIMEOUT_SECONDS)
+        if not pump.done():
+            pump.cancel()
+            # An adapter that ignores cancellation must not keep a run from ending.
+            await asyncio.wait([pump], timeout=CLOSE_TIMEOUT_SECONDS)
         if pump.done() and not pump.cancelled():
             pump.exception()  # was handled, or came too late to matter
 
 
 async def read_all(chunks: AsyncIterator[Chunk], seconds: float) -> list[Chunk]:
     """Return all chunks of a short reply, without a task and timers of their own."""
-    ready: list[Chunk] = []
+    inbox = _Inbox()
     try:
         async with asyncio.timeout(seconds):
-            await _pump(chunks, ready, asyncio.Event())
+            await _pump(chunks, inbox)
     except TimeoutError as error:
         raise ModelTimeout(
             _("The model didn't finish before its timeout."), advice=RAISE_FIRST
         ) from error
-    return ready
+    return inbox.chunks
+
+
+class _Inbox:
+    """What has been received, and the reader that waits for it.
+
+    An `asyncio.Event` does the same for several readers, and takes longer.
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+        self._loop = asyncio.get_running_loop()
+        self._is_awake = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    def put(self, chunk: Chunk) -> None:
+        """Add a chunk; consecutive text is merged, so that the reader has less to do."""
+        text = _chunk_text(chunk) if self.chunks else None
+        last_text = _chunk_text(self.chunks[-1]) if text is not None else None
+        if text is None or last_text is None:
+            self.chunks.append(chunk)
+        else:
+            self.chunks[-1] = TextChunk(last_text + text)
+        self.wake()
+
+    def wake(self) -> None:
+        self._is_awake = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def take(self) -> list[Chunk]:
+        """Wait until something wakes the reader; return what has been received by then."""
+        if not self._is_awake:
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        self._is_awake = False
+        batch = self.chunks
+        self.chunks = []
+        return batch
 
 
 class _StreamTimer:
@@ -136,9 +170,9 @@ class _StreamTimer:
     the timer each time.
     """
 
-    def __init__(self, wake: asyncio.Event, deadlines: Deadlines) -> None:
+    def __init__(self, inbox: _Inbox, deadlines: Deadlines) -> None:
         self._loop = asyncio.get_running_loop()
-        self._wake = wake
+        self._inbox = inbox
         self._between = deadlines.between
         start = self._loop.time()
         self._patience = deadlines.first
@@ -188,22 +222,15 @@ class _StreamTimer:
     def _on_timer(self) -> None:
         self._timer = None
         if self._loop.time() >= min(self._slow, self._due, self._end):
-            self._wake.set()
+            self._inbox.wake()
         else:
             self._schedule()
 
 
-async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.Event) -> None:
+async def _pump(chunks: AsyncIterator[Chunk], inbox: _Inbox) -> None:
     try:
         async for chunk in chunks:
-            # Consecutive text chunks are merged, so that readers have less to do.
-            text = _chunk_text(chunk) if ready else None
-            last_text = _chunk_text(ready[-1]) if text is not None else None
-            if text is None or last_text is None:
-                ready.append(chunk)
-            else:
-                ready[-1] = TextChunk(last_text + text)
-            wake.set()
+            inbox.put(chunk)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -212,7 +239,7 @@ async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.
             raise
         raise adapter_error(error) from error
     finally:
-        wake.set()
+        inbox.wake()
         if (close := getattr(chunks, "aclose", None)) is not None:
             try:
                 await close()

@@ -182,6 +182,8 @@ async def _read(response: http.StreamingResponse, *, has_ended: bool) -> bytes:
 
 async def _drain(response: http.StreamingResponse) -> None:
     """Read the rest, so that the connection can be reused, but only briefly."""
+    if response.is_over:
+        return
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(DRAIN_SECONDS):
             while await response.read():

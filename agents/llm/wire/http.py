@@ -97,6 +97,11 @@ class StreamingResponse:
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has arrived and was read."""
+        return self._response.content.at_eof()
+
     async def read(self) -> bytes:
         """Return what has arrived, or wait for more; empty at the end."""
         return await self._response.content.readany()
