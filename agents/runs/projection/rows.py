@@ -1,6 +1,6 @@
 """The rows that events change: collected, and written once per batch."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -86,7 +86,7 @@ class ProjectedRows:
         if topic and not topic.startswith(DRAFT_TOPIC_PREFIX):
             OutsideTextTopic.objects.mark(topic)
 
-    def waits(self, run: int, *, has_queued: bool) -> Iterable[Wait]:
+    def waits(self, run: int, *, has_queued: bool) -> Sequence[Wait]:
         """Return when approvals were requested and decided, and when models were waited for."""
         if not has_queued:
             return _approval_times(run)

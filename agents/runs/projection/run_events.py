@@ -54,6 +54,7 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
     step_types = rows.step_types(run)
     if f"|{AgentStep.Kind.TOOL}|" in step_types:
         rows.mark_outside_text(run)
+    waits = rows.waits(run, has_queued=has_queued)
     rows.update_run(
         run,
         status=STATUS_BY_REASON.get(reason, Run.Status.STOPPED),
@@ -65,7 +66,8 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
         turns=event.data["turns"],
         ended_at=ended,
         seconds=(seconds := max(0.0, (ended - began).total_seconds())),
-        waited=min(seconds, waited_seconds(rows.waits(run, has_queued=has_queued), ended)),
+        waited=min(seconds, waited_seconds(waits, ended)),
         step_types=step_types,
     )
-    rows.withdraw(run, ended)
+    if waits:  # nobody was asked in most runs
+        rows.withdraw(run, ended)
