@@ -83,3 +83,69 @@ def test_data_for_a_closed_socket_is_left_to_twisted(sender, ends):
     sender.sendData(b"one")
 
     assert sender.transport.reactor.writers == {sender.transport}
+
+
+@pytest.fixture
+def receiver(sender, monkeypatch):
+    """A socket between two messages, which records what it reads itself and what not."""
+    sender.state, sender.data = LowLatencySocket.STATE_OPEN, b""
+    sender.inside_message, sender.current_frame = False, None
+    sender.texts, sender.left = [], []
+    monkeypatch.setattr(sender, "onMessage", lambda text, binary: sender.texts.append(text))
+    monkeypatch.setattr(sender, "_dataReceived", sender.left.append)
+    return sender
+
+
+def sent(payload: bytes, opcode: Opcode = Opcode.TEXT, **options) -> bytes:
+    return Frame(opcode, payload, **options).serialize(mask=True)
+
+
+@pytest.mark.parametrize("size", [1, 3, 125, 126, 127, 65_535])
+def test_a_short_text_is_read_directly(receiver, size):
+    text = ("ü" * size).encode()[: size - size % 2] + b"x" * (size % 2)
+    receiver.dataReceived(sent(text))
+
+    assert receiver.texts == [text]
+    assert receiver.left == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        sent(b"binary", Opcode.BINARY),
+        sent(b"", Opcode.PING),
+        sent(b""),
+        sent(b"first part", fin=False),
+        b"\xc1" + sent(b"compressed")[1:],
+        sent(b"\xff\xfe"),
+        sent(b"x" * 65_536),
+        sent(b"one") + sent(b"two"),
+        sent(b"half a frame")[:-1],
+        sent(b"x" * 200)[:3],
+        Frame(Opcode.TEXT, b"without a mask").serialize(mask=False),
+        b"\x81\xfe\x00\x04maskword",
+        b"\x81",
+    ],
+)
+def test_everything_else_is_left_to_autobahn(receiver, data):
+    receiver.dataReceived(data)
+
+    assert receiver.texts == []
+    assert receiver.left == [data]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"data": b"\x81"},
+        {"inside_message": True},
+        {"current_frame": object()},
+        {"state": LowLatencySocket.STATE_CLOSING},
+    ],
+)
+def test_a_text_isnt_read_before_what_came_before_it(receiver, state):
+    vars(receiver).update(state)
+    receiver.dataReceived(sent(b"text"))
+
+    assert receiver.texts == []
+    assert len(receiver.left) == 1
