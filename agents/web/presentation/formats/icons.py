@@ -1,6 +1,6 @@
 """Small pieces of HTML used on many pages: icons, status marks, URLs."""
 
-from functools import cache, lru_cache
+from functools import cache
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -16,6 +16,8 @@ ICON_ALIASES = {
     "pen": "rename",
     "budget": "cost",
 }
+# The number of no row, in place of any in a URL.
+STAND_IN = 9_000_000_000_000_000_000
 
 
 @cache
@@ -34,7 +36,15 @@ def status_mark(status: str, label: str) -> SafeString:
     return format_html(html, status, icon(status), label)
 
 
-@lru_cache(maxsize=4096)
-def cached_url(name: str, *arguments: int) -> str:
-    """Reverse a URL with a cache, because long lists have hundreds."""
-    return reverse(name, args=arguments)
+def cached_url(name: str, *numbers: int) -> str:
+    """Reverse a URL of numbers, from a pattern that is cached: long lists have hundreds."""
+    return _url_pattern(name, len(numbers)).format(*numbers)
+
+
+@cache
+def _url_pattern(name: str, count: int) -> str:
+    examples = [STAND_IN + index for index in range(count)]
+    url = reverse(name, args=examples)
+    for example in examples:
+        url = url.replace(str(example), "{}")
+    return url

@@ -1,16 +1,14 @@
 """Links and durations that all views of a run share."""
 
 from datetime import datetime
-from functools import lru_cache
-
-from django.urls import reverse
 
 from agents.models import Run
 
+from .icons import cached_url
 
-@lru_cache(maxsize=1024)
+
 def trace_url(run: int) -> str:
-    return reverse("trace:run", args=[run])
+    return cached_url("trace:run", run)
 
 
 def text_url(run: int, name: str) -> str:
