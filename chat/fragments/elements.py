@@ -12,6 +12,7 @@ from agents.models import Run
 from agents.models.types import LazyText
 from agents.web.presentation.markdown import render_markdown
 from chat.fragments.templatetags.composer import composer_state
+from chat.fragments.templatetags.session_list import render_changed_rows
 from chat.messages import session_status
 from chat.models import ChatSession
 from chat.sessions import deletion, session_state
@@ -139,8 +140,7 @@ class SessionChrome:
         ]
         if not rows:
             return SafeString()
-        context = {"rows": rows, "session": session}
-        return _render("listing/_sessions.html#session_changes", context)
+        return render_changed_rows(rows, session.pk)
 
 
 def _run_statuses(live: session_list.Runs) -> dict[str, str]:

@@ -7,6 +7,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.web.presentation.element import Element, join
 from agents.web.presentation.formats.icons import cached_url, icon
@@ -17,7 +18,8 @@ from chat.sessions.listing.session_list import ListedSession
 register = template.Library()
 Row = ChatSession | ListedSession
 
-SESSION_ROW = Element("""\
+SESSION_ROW = Element(
+    """\
 <li id="session-{pk}" class="session" data-pk="{pk}"{pinned}{others}>
   <input type="checkbox" class="session-check" aria-label="{select}">
   <a href="{href}"{current}>{status}<span class="title">{title}</span>{public}{members}</a>
@@ -25,8 +27,14 @@ SESSION_ROW = Element("""\
 <button type="button" class="icon-button" data-menu aria-haspopup="menu" title="{more}">\
 {icon}<span class="visually-hidden">{actions}</span></button></span>
 </li>
-""")
-STATUS_DOT = '<span class="{}"><span class="visually-hidden">{}</span></span>'
+""",
+    more=gettext_lazy("More actions"),
+    icon=icon("more"),
+)
+CHANGED_ROWS = Element('<ul id="session-changes" hidden>{rows}</ul>')
+STATUS_DOT = '<span class="{dot}"><span class="visually-hidden">{label}</span></span>'
+WAITING_DOT = Element(STATUS_DOT, dot="waiting-dot", label=gettext_lazy("waiting for you"))
+RUNNING_DOT = Element(STATUS_DOT, dot="running-dot", label=gettext_lazy("running"))
 MARK = '<span class="whose" title="{0}">{1}<span class="visually-hidden">{0}</span></span>'
 OWNER = """\
 <span class="whose">{}<span aria-hidden="true">{}</span>\
@@ -49,19 +57,23 @@ def found_row(result: FoundSession, page_chat: int | None, query: str) -> SafeSt
     return render_rows([(result.row, result.title, link_query)], page_chat)
 
 
+def render_changed_rows(rows: Iterable[Row], page_chat: int) -> SafeString:
+    """Render rows that replace those on a page."""
+    return CHANGED_ROWS(rows=session_rows(rows, page_chat))
+
+
 def render_rows(rows: Iterable[tuple[Row, str, str]], page_chat: int | None) -> SafeString:
     """Render chats with the title and the query of each one's link."""
     # A list has hundreds of rows, so what they share is translated once.
     select = _("Select %(title)s")
     actions = _("Actions for %(title)s")
-    more_actions = _("More actions")
     lines = []
     for row, title, query in rows:
         status = ""
         if row.live is not None and row.live.is_waiting:
-            status = format_html(STATUS_DOT, "waiting-dot", _("waiting for you"))
+            status = WAITING_DOT()
         elif row.live is not None:
-            status = format_html(STATUS_DOT, "running-dot", _("running"))
+            status = RUNNING_DOT()
         elif row.is_pinned:
             status = icon("pin")
         members = ""
@@ -84,8 +96,6 @@ def render_rows(rows: Iterable[tuple[Row, str, str]], page_chat: int | None) -> 
             title=title,
             public=public,
             members=members,
-            more=more_actions,
-            icon=icon("more"),
             actions=actions % {"title": row.title},
         )
         lines.append(line)

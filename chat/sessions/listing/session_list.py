@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -311,9 +311,12 @@ def session_row(outline: Outline, live: Runs) -> ListedSession:
 
 
 def day_starts() -> list[datetime]:
-    """Return when the periods of the list's headings start."""
+    """Return when the periods of the list's headings start, in the zone of a chat's times.
+
+    Every chat is compared with each, and across zones that takes several times as long.
+    """
     today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    return [today - timedelta(days=days) for days in (0, 1, 7, 30)]
+    return [(today - timedelta(days=days)).astimezone(UTC) for days in (0, 1, 7, 30)]
 
 
 def live_runs(user: User) -> Runs:
