@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from django.utils import dateformat, timezone
@@ -92,19 +93,18 @@ def date_text(moment: datetime | None) -> str:
     """Format the day: Nov 17, 2026."""
     if moment is None:
         return DASH
-    pattern = _style.get().date_pattern(has_year=True)
-    return dateformat.format(timezone.localtime(moment), pattern)
+    return day_text(timezone.localtime(moment).date())
 
 
 def day_text(day: date) -> str:
     """Format a day of the calendar, which has no time zone: Nov 17, 2026."""
-    return dateformat.format(day, _style.get().date_pattern(has_year=True))
+    return _format_day(day, _style.get().date_pattern(has_year=True), get_language())
 
 
 def short_date_text(moment: datetime) -> str:
     """Format the day without the year: Nov 17."""
     pattern = _style.get().date_pattern(has_year=False)
-    return dateformat.format(timezone.localtime(moment), pattern)
+    return _format_day(timezone.localtime(moment).date(), pattern, get_language())
 
 
 def time_text(moment: datetime) -> str:
@@ -161,10 +161,16 @@ def relative_text(moment: datetime, current_time: datetime) -> str:
 def _absolute(moment: datetime, *, has_seconds: bool = False, has_year: bool = True) -> str:
     local = timezone.localtime(moment)
     style = _style.get()
-    day = dateformat.format(local, style.date_pattern(has_year=has_year))
+    day = _format_day(local.date(), style.date_pattern(has_year=has_year), get_language())
     clock = style.clock(local, has_seconds=has_seconds)
     is_worded = style.date_format not in FORMATS and _language() == "en"
     return f"{day}, {clock}" if is_worded else f"{day} {clock}"
+
+
+@lru_cache(maxsize=1024)
+def _format_day(day: date, pattern: str, language: str | None) -> str:
+    """Format a day in the active language; a page has many moments of few days."""
+    return dateformat.format(day, pattern)
 
 
 def _zone_name(local: datetime) -> str:

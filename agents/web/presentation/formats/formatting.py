@@ -35,18 +35,21 @@ def format_value(value: Any, max_chars: int = MAX_SHOWN_CHARS) -> str:
 
 def format_json(value: Any, indent: int = 0) -> str:
     """Format JSON on as few lines as fit, so that a table row stays on one line."""
-    flat = _on_a_line(value)
-    if not value or not isinstance(value, dict | list) or len(flat) + indent <= LINE_CHARS:
-        return flat
+    if not value or not isinstance(value, dict | list):
+        return _on_a_line(value)
     inner = indent + 2
+    items = value.values() if isinstance(value, dict) else value
+    lines = [format_json(item, inner) for item in items]
+    # What has longer items doesn't fit: so a long text is written once, not at each level.
+    if sum(map(len, lines)) + indent <= LINE_CHARS:
+        flat = _on_a_line(value)
+        if len(flat) + indent <= LINE_CHARS:
+            return flat
     if isinstance(value, dict):
         opening, closing = "{}"
-        lines = [
-            f"{json.dumps(key)}: {format_json(item, inner)}" for key, item in value.items()
-        ]
+        lines = [f"{json.dumps(key)}: {line}" for key, line in zip(value, lines, strict=True)]
     else:
         opening, closing = "[]"
-        lines = [format_json(item, inner) for item in value]
     body = ",\n".join(f"{' ' * inner}{line}" for line in lines)
     return f"{opening}\n{body}\n{' ' * indent}{closing}"
 
