@@ -3,8 +3,8 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
@@ -54,25 +54,32 @@ class LiveConsumer(AsyncWebsocketConsumer):
     events are skipped, and after a gap the rows are read again.
     """
 
-    channel_layer_alias = ""  # notifications come through agents.runs.pubsub
     code = 1006  # close code, abnormal unless one is received
     language: str | None = None
     preferences = preferences.Preferences()
     lost_access_code = close_codes.NOT_FOUND  # close code for a page that lost access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the socket; if one part ends, all of it ends."""
+        """Run the socket; if one part ends, all of it ends.
+
+        Channels would wait for its channel layer too, with two tasks per message; here
+        notifications come through agents.runs.pubsub.
+        """
+        self.scope = scope
+        self.base_send = send
         self.notifications: list[Notification] = []
         self.woken = asyncio.Event()
         try:
             with process_status.count_socket():
                 async with asyncio.TaskGroup() as self.tasks, AsyncExitStack() as self.stack:
-                    await super().__call__(scope, receive, send)
+                    with suppress(StopConsumer):
+                        while True:
+                            await self.dispatch(await receive())
         except* StopConsumer:
             pass
         await self.on_disconnect()
 
-    async def dispatch(self, message: dict[str, Any]) -> None:
+    async def dispatch(self, message: MutableMapping[str, Any]) -> None:
         """Dispatch directly; Channels would wait for the database thread first."""
         await getattr(self, get_handler_name(message))(message)
 
