@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from io import BytesIO
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
@@ -136,13 +136,14 @@ async def post(
     """Yield the response body; leaving early closes the connection."""
     url = URL(address)
     try:
-        response = await (await _client()).post(
+        client = await _client()
+        response = await client.session.post(
             url,
             # aiohttp streams large bodies.
             data=body if len(body) < LARGE_BODY_BYTES else BytesIO(body),
             headers=headers,
             timeout=client_timeout,
-            proxy=_proxy(url),
+            proxy=_proxy(url, client.proxies),
             allow_redirects=False,
         )
         try:
@@ -167,10 +168,11 @@ async def get_json(address: str, headers: Mapping[str, str]) -> Any:
     """Fetch a small JSON document; the caller sets the deadline."""
     url = URL(address)
     try:
-        response = await (await _client()).get(
+        client = await _client()
+        response = await client.session.get(
             url,
             headers={"Accept": "application/json", **headers},
-            proxy=_proxy(url),
+            proxy=_proxy(url, client.proxies),
             allow_redirects=False,
         )
         try:
@@ -204,22 +206,31 @@ def _batch_seconds(seconds: float, response_count: int, lag: float) -> float:
 async def close() -> None:
     """Close this event loop's connections; a loop that runs to its end does so itself."""
     if client := _CLIENTS.get(asyncio.get_running_loop()):
-        await client[0].aclose()
+        await client.opened.aclose()
 
 
-_Opened = AsyncGenerator[aiohttp.ClientSession, None]
-_CLIENTS: dict[asyncio.AbstractEventLoop, tuple[_Opened, aiohttp.ClientSession]] = {}
+class _Client(NamedTuple):
+    """An event loop's connections, and the environment's proxies, which take long to find."""
+
+    opened: AsyncGenerator[aiohttp.ClientSession, None]
+    session: aiohttp.ClientSession
+    proxies: Mapping[str, str]
 
 
-async def _client() -> aiohttp.ClientSession:
+_CLIENTS: dict[asyncio.AbstractEventLoop, _Client] = {}
+
+
+async def _client() -> _Client:
     loop = asyncio.get_running_loop()
     if loop not in _CLIENTS:
         opened = _open_client(loop)
-        _CLIENTS[loop] = opened, await anext(opened)
-    return _CLIENTS[loop][1]
+        _CLIENTS[loop] = _Client(opened, await anext(opened), getproxies_environment())
+    return _CLIENTS[loop]
 
 
-async def _open_client(loop: asyncio.AbstractEventLoop) -> _Opened:
+async def _open_client(
+    loop: asyncio.AbstractEventLoop,
+) -> AsyncGenerator[aiohttp.ClientSession, None]:
     """Open a client and suspend: an ending event loop closes its async generators."""
     connector = aiohttp.TCPConnector(
         limit=0, ssl=_ssl_context(), keepalive_timeout=KEEPALIVE_SECONDS
@@ -250,16 +261,15 @@ def _ssl_context() -> ssl.SSLContext:
     return context
 
 
-def _proxy(url: URL) -> URL | None:
+def _proxy(url: URL, proxies: Mapping[str, str]) -> URL | None:
     """Return the environment's proxy for this URL; loopback needs none."""
-    host = url.host or ""
-    is_loopback = host == "localhost"
-    with suppress(ValueError):
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    proxies = {} if is_loopback else getproxies_environment()
     address = proxies.get(url.scheme) or proxies.get("all")
-    if not address or proxy_bypass(host):
+    host = url.host or ""
+    if not address or host == "localhost" or proxy_bypass(host):
         return None
+    with suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return None
     return URL(address if "://" in address else f"http://{address}")
 
 
