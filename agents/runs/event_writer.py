@@ -83,6 +83,7 @@ class EventWriter:
         self._waiting_since: float | None = None
         self._longest = 0.0
         self._active_runs = 0
+        self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="event-writer")
         self._task = asyncio.create_task(self._write())
@@ -93,7 +94,7 @@ class EventWriter:
 
     def add(self, run: Run, event: Event) -> asyncio.Future[None]:
         """Return a future that is done once this and everything before it is committed."""
-        return self._add(_Entry(run, _new_future(), event=sanitize_event(event)))
+        return self._add(_Entry(run, self._loop.create_future(), event=sanitize_event(event)))
 
     async def close(
         self, run: Run, ending: event_store.Ending, epoch: int | None = None
@@ -102,7 +103,7 @@ class EventWriter:
 
         With an epoch, only while the run has it: a former owner can't end another's run.
         """
-        await self._add(_Entry(run, _new_future(), ending=ending, epoch=epoch))
+        await self._add(_Entry(run, self._loop.create_future(), ending=ending, epoch=epoch))
         self._over.add(run.pk)
 
     def forget(self, run: Run) -> None:
@@ -119,8 +120,7 @@ class EventWriter:
 
     async def ask(self, query: Callable[[Argument], Result], argument: Argument) -> Result:
         """Run a query between two batches, e.g. about the runs of this process."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _run_query, query, argument)
+        return await self._loop.run_in_executor(self._thread, _run_query, query, argument)
 
     async def stop(self) -> None:
         """Write everything added so far, and reject what comes later."""
@@ -139,7 +139,6 @@ class EventWriter:
         return entry.saved
 
     async def _write(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._entries or not self._is_closed:
             await self._wake.wait()
             # Streams share a clock: when one run has text, the others are about to.
@@ -150,8 +149,8 @@ class EventWriter:
             if not batch:
                 continue  # woken only to stop
             started = time.monotonic()
-            late = loop.call_later(LATE_SECONDS, self._on_late, batch)
-            await loop.run_in_executor(self._thread, _commit, batch)
+            late = self._loop.call_later(LATE_SECONDS, self._on_late, batch)
+            await self._loop.run_in_executor(self._thread, _commit, batch)
             late.cancel()
             if self._waiting_since is not None:
                 self._longest = max(self._longest, time.monotonic() - self._waiting_since)
@@ -296,7 +295,3 @@ def _is_saved(entry: _Entry) -> bool:
         return False
     columns: dict[str, Any] = {"seq": event.seq, "type": event.type.value, "time": event.time}
     return RunEvent.objects.filter(run=entry.run, **columns).exists()
-
-
-def _new_future() -> asyncio.Future[None]:
-    return asyncio.get_running_loop().create_future()
