@@ -15,7 +15,7 @@ from agents.access import masking
 from agents.access.masking import ANSWER_STEP, Masker
 from agents.db.compiled_queries import compiled_query
 from agents.engine.events import DELTA_TYPES, EventType, StatusKind
-from agents.models import Approval, Run, RunEvent
+from agents.models import AgentStep, Approval, Run, RunEvent
 from agents.runs import event_store, projection
 
 from . import (
@@ -168,7 +168,7 @@ class LiveRunView:
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Return frames for any events."""
-        run = self._row_after(events)
+        run, started_step = self._rows_after(events)
         types = {event["type"] for event in events}
         self.seq = events[-1]["seq"]
         # Of the last event that isn't a delta.
@@ -194,7 +194,7 @@ class LiveRunView:
             for event in events
         )
         folded_count = len(self.folded)
-        rows = self._row_frames(view, events, thoughts)
+        rows = self._row_frames(view, events, thoughts, started_step)
         frames = [run_fragments.run_header(view), self._plan_frame(view), *rows]
         if len(self.folded) > folded_count:
             hidden_count = len(self.folded - self.outline.visible_numbers)
@@ -235,7 +235,11 @@ class LiveRunView:
         return self.masker.add(ANSWER_STEP, answer), masked
 
     def _row_frames(
-        self, run_view: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
+        self,
+        run_view: RunView,
+        events: Sequence[dict[str, Any]],
+        thoughts: dict[int, str],
+        started_step: AgentStep | None,
     ) -> list[str]:
         changed = [event for event in events if event["type"] in ROW_TYPES]
         changed_steps = {event["data"]["step"] for event in changed}
@@ -246,7 +250,8 @@ class LiveRunView:
         }
         step_rows: list[StepView] = []
         if changed_steps:
-            step_rows = self._visible_steps(step_views(run_view, only=changed_steps))
+            loaded = None if started_step is None else [started_step]
+            step_rows = self._visible_steps(step_views(run_view, changed_steps, loaded))
         frames: list[str] = []
         for step in step_rows:
             number = step.number
@@ -274,16 +279,27 @@ class LiveRunView:
             return steps
         return visible_steps(steps, self.folded, self.outline.visible_numbers)
 
-    def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
-        """Return the current row; at a run's start it is known without reading."""
+    def _rows_after(self, events: Sequence[dict[str, Any]]) -> tuple[Run, AgentStep | None]:
+        """Return the run's row; at its start without reading, with the step that has begun."""
         run = self.new_run
         self.new_run = None
         if run is None or [event["type"] for event in events] != START_TYPES:
-            return self._row()
-        started, step_started = (event["data"] for event in events)
-        run.route = started.get("route", "")
-        run.turns = step_started["turn"]
-        return run
+            return self._row(), None
+        run_started, step_started = events
+        data = step_started["data"]
+        run.route = run_started["data"].get("route", "")
+        run.turns = data["turn"]
+        step = AgentStep(
+            run=run,
+            number=data["step"],
+            turn=data["turn"],
+            agent_name=step_started["agent"],
+            kind=data["kind"],
+            request=data["request"],
+            first_seq=step_started["seq"],
+            started_at=datetime.fromisoformat(step_started["time"]),
+        )
+        return run, step
 
     def _row(self) -> Run:
         for run in _runs_by_pk(self.run_pk):

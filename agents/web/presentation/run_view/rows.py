@@ -297,8 +297,12 @@ class RunRows:
         return results[-MAX_FINDINGS:]
 
 
-def step_views(view: RunRows, only: Collection[int] | None = None) -> list[StepView]:
-    """Return a run's rows, or `only` some, with their approvals."""
+def step_views(
+    view: RunRows,
+    only: Collection[int] | None = None,
+    loaded: Iterable[AgentStep] | None = None,
+) -> list[StepView]:
+    """Return a run's rows, or `only` some, with their approvals; or those that are `loaded`."""
     run = view.run
     until = view.until
     approvals = {row.step: view.approval_view(row) for row in view.questions}
@@ -320,7 +324,7 @@ def step_views(view: RunRows, only: Collection[int] | None = None) -> list[StepV
             job=view.job(step),
             is_brief=view.is_brief,
         )
-        for step in sort_steps(_load_steps(view, only))
+        for step in sort_steps(_load_steps(view, only) if loaded is None else loaded)
         if until is None or step.first_seq <= until
     ]
 
