@@ -481,6 +481,7 @@ NO_WORDS = {
     "agents.StyleSignal": "value",
     "agents.GuardrailPattern": "name pattern message model",
     "agents.GuardrailHit": "agent_name",
+    "agents.ConfigurationChange": "value",
     "agents.InstallationSetting": "key value",
     "agents.JobCrash": "kind",
     "agents.LanguageModel": (
