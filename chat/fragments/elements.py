@@ -118,8 +118,15 @@ class SessionChrome:
         if is_moved:
             self._live = live
             self._statuses = _run_statuses(live)
-            context = {"sections": session_list.sections(listed, live), "cursor": listed.cursor}
-            return _render("listing/_sessions.html#sessions", {**context, "session": session})
+            context = {
+                "sections": session_list.sections(listed, live),
+                "cursor": listed.cursor,
+                "session": session,
+                # A template takes long to notice that a name is missing.
+                "query": "",
+                "is_archive": False,
+            }
+            return _render("listing/_sessions.html#sessions", context)
         renamed = {row.pk for row in listed.every if row[1:] not in previous_rows}
         return self._row_frames(session, live, renamed)
 
