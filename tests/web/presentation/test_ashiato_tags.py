@@ -1,8 +1,15 @@
 import pytest
+from django.urls import reverse
 from django.utils import translation
 
-from agents.web.presentation.formats.formatting import cost, count, duration, is_scrollable
-from agents.web.presentation.formats.icons import icon
+from agents.web.presentation.formats.formatting import (
+    cost,
+    count,
+    duration,
+    format_json,
+    is_scrollable,
+)
+from agents.web.presentation.formats.icons import cached_url, icon
 
 
 @pytest.mark.parametrize(
@@ -50,3 +57,17 @@ def test_long_or_multiline_text_is_scrollable():
     assert not is_scrollable("Why?", 120)
     assert is_scrollable("x" * 121, 120)
     assert is_scrollable("\n" * 7, 120)
+
+
+def test_a_cached_url_has_its_numbers_in_their_places():
+    for numbers in ([7, 12], [12, 7]):
+        assert cached_url("trace:thread", *numbers) == reverse("trace:thread", args=numbers)
+
+
+def test_json_takes_as_few_lines_as_fit():
+    text = "x" * 66
+
+    assert format_json({"あ": [1, {}], "b": text[:48]}).count("\n") == 0
+    assert format_json({"a": {"b": [text]}, "c": [1]}) == (
+        f'{{\n  "a": {{\n    "b": [\n      "{text}"\n    ]\n  }},\n  "c": [1]\n}}'
+    )
