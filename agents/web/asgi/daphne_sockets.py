@@ -18,10 +18,6 @@ LOW_WATER_BYTES = 1_000_000  # of a streamed response that waits for its reader
 TEXT_FRAME_BYTE = 0x81
 MIN_EXTENDED_LENGTH = 126
 MAX_EXTENDED_LENGTH = 0xFFFF
-# What a client sends is masked, which a bit beside its length says.
-MASK_BIT = 0x80
-MASK_BYTES = 4
-MASKED_HEADER_BYTES = 6
 READ_TIMEOUT_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
@@ -75,15 +71,6 @@ class LowLatencySocket(WebSocketProtocol):
 
     transport: Any  # Twisted's TCP connection: its interface lacks these attributes
 
-    def dataReceived(self, data: bytes) -> None:
-        """Read a short text directly, because Autobahn has a lot of overhead per frame."""
-        is_between = self.state == self.STATE_OPEN and not (self.data or self.inside_message)
-        text = _whole_text(data) if is_between and self.current_frame is None else None
-        if text is None:
-            self._dataReceived(data)
-        else:
-            self.onMessage(text, False)
-
     def sendMessage(
         self, payload: bytes, isBinary: bool = False, *arguments: Any, **options: Any
     ) -> None:
@@ -121,31 +108,6 @@ class LowLatencySocket(WebSocketProtocol):
             data = data[sent_count:] if isinstance(sent_count, int) else data
         if data:
             super().sendData(data, sync, chopsize)
-
-
-def _whole_text(data: bytes) -> bytes | None:
-    """Return the text of a frame, if this is one, whole and valid, and nothing else."""
-    if len(data) < MASKED_HEADER_BYTES or data[0] != TEXT_FRAME_BYTE:
-        return None
-    size = data[1] - MASK_BIT
-    start = MASKED_HEADER_BYTES
-    if size == MIN_EXTENDED_LENGTH:
-        size = int.from_bytes(data[2:4])
-        start += 2
-        if size < MIN_EXTENDED_LENGTH:
-            return None
-    elif not 0 < size < MIN_EXTENDED_LENGTH:
-        return None
-    if len(data) != start + size:
-        return None
-    mask = data[start - MASK_BYTES : start] * (size // MASK_BYTES + 1)
-    masked = int.from_bytes(data[start:])
-    text = (masked ^ int.from_bytes(mask[:size])).to_bytes(size)
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return None
-    return text
 
 
 def _unsent_bytes(transport: Any) -> int:
