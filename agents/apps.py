@@ -3,7 +3,7 @@ import os
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models.signals import post_delete, post_migrate, pre_delete
+from django.db.models.signals import post_delete, post_migrate, pre_delete, pre_migrate
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine import fault_injection
@@ -43,6 +43,7 @@ class AgentsConfig(AppConfig):
         ingestion.register_reader("video", video.read_video)
         caches.connect()
         signals.connect_receivers(self)
+        pre_migrate.connect(configuration_rows.drop_triggers, sender=self)
         post_migrate.connect(configuration_rows.create_triggers, sender=self)
         store.release_on_delete()
         pre_delete.connect(starts.keep_usage_of_run, sender=Run)

@@ -13,8 +13,9 @@ from functools import wraps
 from threading import local
 from typing import Any, ParamSpec, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from agents.models import ConfigurationChange
@@ -123,51 +124,66 @@ def forget_old_changes() -> None:
         old_changes.filter(changed_at__lt=timezone.now() - KEPT_CHANGES).delete()
 
 
+NOTE_CHANGE = {
+    # One writer at a time, so one row is enough.
+    "sqlite": """
+        DELETE FROM agents_configurationchange;
+        INSERT INTO agents_configurationchange (value, changed_at)
+        VALUES (hex(randomblob(16)), strftime('%Y-%m-%d %H:%M:%f', 'now'));
+    """,
+    # Transactions don't wait for each other, because each leaves a row of its own.
+    "postgresql": """
+        INSERT INTO agents_configurationchange (value, changed_at)
+        VALUES (gen_random_uuid(), now());
+    """,
+}
+
+
 def create_triggers(using: str, **_signal: Any) -> None:
-    """Create the triggers, after every migration: SQLite recreates a table to change it."""
+    """Create the triggers after a migration, which may have changed any row."""
     connection = connections[using]
-    with connection.cursor() as cursor:
+    note_change = NOTE_CHANGE[connection.vendor]
+    with transaction.atomic(using), connection.cursor() as cursor:
         existing = set(connection.introspection.table_names(cursor))
         if ConfigurationChange._meta.db_table not in existing:
             return  # migrated back to before it existed
         if connection.vendor == "postgresql":
-            cursor.execute(POSTGRESQL_FUNCTION)
+            cursor.execute(
+                "CREATE OR REPLACE FUNCTION configuration_changed() RETURNS trigger"
+                f" LANGUAGE plpgsql AS $$ BEGIN {note_change} RETURN NULL; END $$"
+            )
         for table in TABLES.keys() & existing:
-            for statement in _trigger_statements(connection.vendor, table):
-                cursor.execute(statement)
+            for trigger, event, action in _triggers(connection.vendor, table):
+                _drop_trigger(cursor, connection.vendor, trigger, table)
+                cursor.execute(f"CREATE TRIGGER {trigger} AFTER {event} ON {table} {action}")
+        for statement in filter(str.strip, note_change.split(";")):
+            cursor.execute(statement.replace("%", "%%"))
 
 
-POSTGRESQL_FUNCTION = """
-    CREATE OR REPLACE FUNCTION configuration_changed() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-        INSERT INTO agents_configurationchange (value, changed_at)
-        VALUES (gen_random_uuid(), now());
-        RETURN NULL;
-    END $$
-"""
-# SQLite has one writer at a time, so one row is enough.
-SQLITE_BODY = """
-    BEGIN
-        DELETE FROM agents_configurationchange;
-        INSERT INTO agents_configurationchange (value, changed_at)
-        VALUES (hex(randomblob(16)), strftime('%Y-%m-%d %H:%M:%f', 'now'));
-    END
-"""
+def drop_triggers(using: str, **_signal: Any) -> None:
+    """Drop the triggers before a migration, which can drop or rename what they use."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        existing = set(connection.introspection.table_names(cursor))
+        for table in TABLES.keys() & existing:
+            for trigger, *_event in _triggers(connection.vendor, table):
+                _drop_trigger(cursor, connection.vendor, trigger, table)
 
 
-def _trigger_statements(vendor: str, table: str) -> Iterator[str]:
+def _drop_trigger(cursor: CursorWrapper, vendor: str, trigger: str, table: str) -> None:
+    on_table = f" ON {table}" if vendor == "postgresql" else ""
+    cursor.execute(f"DROP TRIGGER IF EXISTS {trigger}{on_table}")
+
+
+def _triggers(vendor: str, table: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the event and the action of a table's triggers."""
     columns = TABLES[table]
     update = "UPDATE" if columns is None else f"UPDATE OF {columns}"
     if vendor == "postgresql":
-        yield f"DROP TRIGGER IF EXISTS configuration_changed ON {table}"
-        # Transactions don't wait for each other, because each leaves a row of its own.
-        yield (
-            f"CREATE TRIGGER configuration_changed AFTER INSERT OR {update} OR DELETE"
-            f" ON {table} FOR EACH STATEMENT EXECUTE FUNCTION configuration_changed()"
-        )
+        event = f"INSERT OR {update} OR DELETE"
+        action = "FOR EACH STATEMENT EXECUTE FUNCTION configuration_changed()"
+        yield "configuration_changed", event, action
         return
-    for operation in ("INSERT", update, "DELETE"):
-        name = f"configuration_{table}_{operation.split()[0].lower()}"
-        yield (
-            f"CREATE TRIGGER IF NOT EXISTS {name} AFTER {operation} ON {table} {SQLITE_BODY}"
-        )
+    for event in ("INSERT", update, "DELETE"):
+        name = f"configuration_{table}_{event.split()[0].lower()}"
+        yield name, event, f"BEGIN {NOTE_CHANGE[vendor]} END"

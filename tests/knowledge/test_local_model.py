@@ -153,7 +153,7 @@ def test_the_child_ends_when_it_had_nothing_to_do(monkeypatch, kind, seconds):
     job = jobs["idle embedding model"]
     now = time.monotonic()
 
-    for later, is_running in ((seconds - 1, True), (seconds + 1, False)):
+    for later, is_running in ((seconds / 2, True), (seconds + 1, False)):
         monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
         job.work()
         assert (local_model.ENCODER.pid is not None) is is_running
