@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 
 from django.utils.translation import gettext_noop
@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 FFMPEG = sandbox.Worker(
     name="ffmpeg", memory_bytes=2_000_000_000, file_bytes=200_000_000, nice=10
 )
+PROGRAMS = "imageio_ffmpeg.binaries"  # of the extra `video`
 INSPECT_SECONDS = 20.0
 # A frame of 8K has 33 million.
 MAX_PIXELS = 40_000_000
@@ -62,10 +63,14 @@ def executable() -> str:
     """Return the system's ffmpeg, that of the extra `video`, or nothing."""
     if program := shutil.which("ffmpeg"):
         return os.path.realpath(program)
+    # The package's own function would run it to try it, with all our environment variables.
     try:
-        return str(os.path.realpath(import_module("imageio_ffmpeg").get_ffmpeg_exe()))
-    except (ImportError, RuntimeError):
+        programs = [
+            file for file in files(PROGRAMS).iterdir() if file.name.startswith("ffmpeg")
+        ]
+    except ImportError:
         return ""
+    return os.path.realpath(str(programs[0])) if programs else ""
 
 
 def inspect(path: Path, mime_type: str, folder: Path) -> MediaFile:

@@ -1,6 +1,8 @@
 """Videos become what is said and seen, each with its time."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +93,17 @@ def test_a_damaged_video_is_refused(tmp_path):
     path.write_bytes(b"\0\0\0\x18ftypmp42" + bytes(200))
     with pytest.raises(UnreadableDocument, match="Neither speech nor text"):
         video.read_video(path, "a.mp4", "video/mp4", lambda done, total: None)
+
+
+def test_finding_ffmpeg_starts_no_process(monkeypatch):
+    """It would have the server's environment, with all its secrets."""
+    monkeypatch.setattr(ffmpeg.shutil, "which", lambda name: None)
+    monkeypatch.setattr(subprocess, "Popen", None)
+
+    program = Path(ffmpeg.executable.__wrapped__())
+
+    assert program.name.startswith("ffmpeg")
+    assert os.access(program, os.X_OK)
 
 
 def test_without_ffmpeg_one_sentence_says_so(tmp_path, monkeypatch):
