@@ -11,14 +11,14 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import CharField, Field, Model, TextField
+from django.db.models import CharField, Field, JSONField, Model, TextField
 from django.db.models.expressions import BaseExpression, DatabaseDefault
 from django.db.models.sql import Query
 
 from .raw_cursor import execute, execute_many, fetch
 
 TEXT_FIELDS = {CharField, TextField}
-# Drivers take these as they are, whatever the column.
+# Drivers take these as they are, unless the column is JSON.
 PLAIN_TYPES = {int, float, bool, type(None)}
 
 
@@ -74,7 +74,8 @@ def _connection() -> BaseDatabaseWrapper:
 
 
 def _db_value(field: Field, value: Any, wrapper: BaseDatabaseWrapper) -> Any:
-    if type(value) in PLAIN_TYPES or (type(value) is str and type(field) in TEXT_FIELDS):
+    is_plain = type(value) in PLAIN_TYPES and not isinstance(field, JSONField)
+    if is_plain or (type(value) is str and type(field) in TEXT_FIELDS):
         return value  # nearly all values need no conversion
     value = value.amount if isinstance(value, Increment) else value
     return field.get_db_prep_save(value, wrapper)

@@ -26,6 +26,29 @@ def test_only_named_columns_are_changed(run):
     assert (run.query, other.answer) == ("6 * 7", "")
 
 
+@pytest.mark.parametrize("value", [5, 1.5, True, None, "text", [5], {"a": 5}])
+def test_any_json_is_saved_as_it_is(run, value):
+    first, second = (
+        AgentStep(
+            run=run,
+            number=number,
+            turn=1,
+            kind="tool",
+            action_input=value,
+            started_at=run.started_at,
+        )
+        for number in (1, 2)
+    )
+    insert_many(AgentStep, [first])
+    second.save()
+
+    ours, orms = run.steps.order_by("number")
+    assert ours.action_input == orms.action_input == value
+    update(AgentStep, {"action_input": value}, id=orms.pk)
+    orms.refresh_from_db()
+    assert orms.action_input == value
+
+
 def test_increments_are_added_to_the_current_value(run):
     for _ in range(2):
         update(
