@@ -9,6 +9,7 @@ import pytest
 
 from tests.faults.rows import order
 from tests.faults.tab import Tab
+from tests.processes import SharedFixture
 from tests.scaled.demo import STORY, some_words
 from tests.scaled.fleet import Fleet, FleetTestbed, scaled_mode, start_services
 from tests.services import PostgreSQL, Redis
@@ -26,6 +27,13 @@ def testbed():
         FleetTestbed(Path(folder), people=8, chats=4) as testbed,
     ):
         yield testbed
+
+
+@pytest.fixture(autouse=True)
+def kept_processes():
+    """The testbed keeps its processes for the tests that follow."""
+    with SharedFixture():
+        yield
 
 
 async def open_asking_tabs(testbed, people):
@@ -75,10 +83,10 @@ async def test_stop_reaches_the_worker_that_drives_the_run(testbed):
 
 
 SHARE = """
-from chat import sharing
 from chat.models import ChatSession
+from chat.sharing import members
 guest = ChatSession.objects.get(pk={theirs}).user
-sharing.add_member(ChatSession.objects.get(pk={chat}), guest.username, "write")
+members.add_member(ChatSession.objects.get(pk={chat}), guest.username, "write")
 """
 
 

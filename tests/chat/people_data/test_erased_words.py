@@ -549,6 +549,7 @@ def test_every_column_that_can_contain_text_is_declared_as_personal_or_not():
     columns = {
         f"{model._meta.label}.{field.name}"
         for model in apps.get_models()
+        if model._meta.app_label != "procrastinate"  # its jobs have IDs of rows only
         for field in model._meta.local_concrete_fields
         if isinstance(field, TEXT_FIELDS) and not field.choices
     }
