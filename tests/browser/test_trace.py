@@ -150,7 +150,7 @@ def test_a_trace_shows_time_spent_and_side_effects(page: Page):
     trace_of(page, CALCULATION)
 
     for figure in ("active", "model", "tools"):
-        expect(page.locator(f"[data-figure={figure}] dd")).to_have_text(re.compile(r"\d s$"))
+        expect(page.locator(f"[data-figure={figure}] dd")).to_have_text(re.compile(r"\d s\s*$"))
     expect(page.locator(".effects-ledger")).to_contain_text("1 read")
     expect(page.locator(".step .bar .work")).to_have_count(3)
     expect(page.locator(".step .bar .first").first).to_be_attached()
