@@ -144,6 +144,8 @@ def visit(new_context, watch, signed_in) -> Callable[..., Page]:
     def page(server: Server, **options) -> Page:
         # What moves is drawn sixty times a second, which slows every test down.
         still = {"reduced_motion": "reduce"}
+        if "locale" in options:
+            server.forget_languages()
         options = still | {"storage_state": signed_in(server)} | options
         context = new_context(base_url=server.url, **options)
         watch.over(context, server.url)

@@ -4,9 +4,11 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -71,6 +73,13 @@ class Server:
         """Kill it at once, without a shutdown."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+    def forget_languages(self) -> None:
+        """Forget the languages that earlier tests have chosen, so that the browser's counts."""
+        with closing(sqlite3.connect(self.folder / "data" / "ashiato.sqlite3")) as database:
+            database.execute("PRAGMA busy_timeout = 10000")
+            database.execute("UPDATE people_profile SET language = ''")
+            database.commit()
 
     def manage(self, *arguments: str) -> str:
         """Return a command's output."""

@@ -33,6 +33,7 @@ def faults(page: Page, within: str = "html") -> list[str]:
 
     An open list covers buttons, which are too small then: look only `within` it.
     """
+    page.wait_for_load_state()  # with its styles
     page.evaluate(AXE_SCRIPT)
     return page.evaluate(FOUND, [sorted(GRAVE), ALWAYS, within])
 

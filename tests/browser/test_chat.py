@@ -223,7 +223,7 @@ def test_the_page_does_not_scroll_a_reader_who_scrolled_up(slow_page: Page):
     expect(slow_page.locator("#jump")).to_be_visible()
     # A step that appears while the wheel turns moves where it ends; only the top stays.
     slow_page.keyboard.press("Control+Home")
-    slow_page.wait_for_function("scrollY === 0")
+    slow_page.wait_for_function("() => scrollY === 0")
 
     expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
     assert slow_page.evaluate("scrollY") == 0

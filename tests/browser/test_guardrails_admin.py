@@ -183,4 +183,6 @@ def test_the_guardrail_pages_are_accessible(visit, server, watch, reader):
     expect(page.locator("#trial mark")).to_have_count(2)
     page.locator(".past button").click()
     expect(page.locator("#backtest .calm")).to_be_visible()
+    # All of it is in view: axe counts what lies under a sticky header as its neighbor.
+    page.set_viewport_size({**page.viewport_size, "height": 4_000})
     assert faults(page) == []

@@ -167,7 +167,9 @@ def test_signing_out_leaves_no_draft_behind(visit, server):
     assert drafts(page) == ["My salary is high"]
     page.locator("form.account button").click()
     expect(page.locator("form.credentials")).to_be_visible()
-    page.wait_for_function("!Object.keys(localStorage).some(key => key.includes('draft'))")
+    page.wait_for_function(
+        "() => !Object.keys(localStorage).some(key => key.includes('draft'))"
+    )
 
 
 def test_an_expired_session_keeps_the_draft_for_its_user_only(visit, server, guest):

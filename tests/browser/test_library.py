@@ -264,14 +264,14 @@ def test_a_japanese_document_is_found_and_opened(page: Page, tmp_path):
 
 @pytest.mark.parametrize("options", READERS)
 def test_the_library_is_accessible(options, visit, server):
-    # Without motion, or colors are looked at while one page fades into the next.
-    reader = visit(server, **READERS[options], reduced_motion="reduce")
+    reader = visit(server, **READERS[options])
     reader.goto("/library/")
     assert faults(reader) == []
     reader.locator(".collection-about a").first.click()
     expect(reader.locator(".document-row").first).to_be_visible()
     assert faults(reader) == []
     reader.locator(".document-row h2 a").first.click()
+    reader.wait_for_url("**/library/documents/**")
     assert faults(reader) == []
 
 
@@ -292,5 +292,6 @@ def test_a_document_with_code_does_not_scroll_sideways_on_a_phone(phone: Page, t
     phone.locator(".document-row a").first.click()
 
     expect(phone.locator(".document-text pre")).to_be_visible()
+    phone.wait_for_load_state()  # with its styles
     assert phone.evaluate("document.documentElement.scrollWidth") == 390
     assert faults(phone) == []

@@ -233,8 +233,8 @@ def test_the_replay_fits_a_phone_in_both_themes(visit, page: Page, server):
 def test_an_unreachable_server_is_reported_and_retried(page: Page, watch):
     watch.expect("Failed to load resource|net::ERR_FAILED")
     ask_and_wait(page, CALCULATION)
+    page.route("**/scene/**", lambda route: route.abort())  # the next ones are loaded ahead
     stage = replay(page)
-    page.route("**/scene/**", lambda route: route.abort())
 
     page.keyboard.press("End")
     expect(page.locator("#now")).to_have_text("No response from the server. Try again.")
