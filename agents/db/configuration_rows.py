@@ -1,15 +1,14 @@
 """Rows that agents are built from, kept in memory until one of them changes.
 
 Agents, tools, models, guardrails and who can use them are read for every question and change
-rarely. Triggers leave a random value whenever one of their tables changes, whoever changes it,
-in the same transaction: while the values are the same, so are the rows.
+rarely. Triggers leave a random value with every change of their tables, in the same
+transaction: while the values are the same, so are the rows.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import wraps
 from threading import local
 from typing import Any, ParamSpec, TypeVar
 
@@ -86,7 +85,10 @@ class configuration_query(compiled_query[Values, Result]):
 
 @contextmanager
 def one_configuration() -> Iterator[None]:
-    """Answer the configuration queries of this block from memory, if nothing has changed."""
+    """Answer the configuration queries of a block or a function from memory.
+
+    Nothing is read again unless something has changed.
+    """
     if _memory.results is not None:
         yield
         return
@@ -100,19 +102,6 @@ def one_configuration() -> Iterator[None]:
         yield
     finally:
         _memory.results = None
-
-
-def with_one_configuration(
-    function: Callable[Values, Result],
-) -> Callable[Values, Result]:
-    """Answer the configuration queries of a call from memory, if nothing has changed."""
-
-    @wraps(function)
-    def wrapped(*args: Values.args, **kwargs: Values.kwargs) -> Result:
-        with one_configuration():
-            return function(*args, **kwargs)
-
-    return wrapped
 
 
 @periodic("configuration changes", every=600)

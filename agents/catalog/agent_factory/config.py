@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.access import permissions
 from agents.access.permissions import Restrictions
-from agents.db.configuration_rows import with_one_configuration
+from agents.db.configuration_rows import one_configuration
 from agents.engine.guardrails import Guardrails
 from agents.engine.loop import AskPersonTool, Capability, Context
 from agents.engine.planner import ReActPlanner
@@ -64,7 +64,7 @@ class AgentConfig:
     capabilities: tuple[Capability, ...] = ()  # what its instructions contain
 
 
-@with_one_configuration
+@one_configuration()
 def load_team(run: Run) -> list[AgentConfig]:
     """Return the run's agent first, then all agents reachable from it."""
     if run.is_draft_run:
@@ -81,7 +81,7 @@ def load_team(run: Run) -> list[AgentConfig]:
     return _load_reachable(run, [agent], restrictions, Pseudonymizer())
 
 
-@with_one_configuration
+@one_configuration()
 def load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfig]]:
     """Return the workflow's own configuration, its plan, and all reachable agents."""
     if run.agent is None or run.workflow is None:

@@ -69,5 +69,5 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
         waited=min(seconds, waited_seconds(waits, ended)),
         step_types=step_types,
     )
-    if waits:  # nobody was asked in most runs
+    if waits:  # most runs need no approval
         rows.withdraw(run, ended)
