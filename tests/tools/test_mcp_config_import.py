@@ -123,7 +123,7 @@ def test_comment_marks_and_quotes_in_strings_are_kept():
         ("3", "No server found."),
         ('{"mcpServers": []}', "No server found."),
         ('{"mcpServers": {}}', "No server found."),
-        ("[" * 9_999, "This is nested too deeply."),
+        ("[" * 500_000, "This is nested too deeply."),
         (" " * 1_000_001, "The text is longer than 1,000,000 characters."),
     ],
 )

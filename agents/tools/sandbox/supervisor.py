@@ -32,9 +32,9 @@ EXIT_FILE = 128 + signal.SIGXFSZ
 MEASURE_SECONDS = 1.0
 CPU_WINDOW_SECONDS = 300.0
 # A process may reserve more than it uses. Address space isn't limited: V8 reserves many times
-# what it uses (docs/decisions/mcp-sandbox.md has figures), its data is closer to that.
+# what it uses, its data is closer to that (docs/decisions/mcp-sandbox.md has figures).
+RESERVED_BYTES = 640 * 2**20
 DATA_FACTOR = 2
-MIN_DATA_BYTES = 256 * 2**20
 SET_CHILD_SUBREAPER = 36
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
@@ -55,7 +55,7 @@ def main() -> None:
     # Each process that this one starts is bounded, and itself.
     _set_limit(resource.RLIMIT_CORE, 0)
     if memory := limits.get("memory"):
-        _set_limit(resource.RLIMIT_DATA, max(MIN_DATA_BYTES, DATA_FACTOR * memory))
+        _set_limit(resource.RLIMIT_DATA, RESERVED_BYTES + DATA_FACTOR * memory)
     if size := limits.get("file"):
         _set_limit(resource.RLIMIT_FSIZE, size)
     if sys.platform == "linux":
