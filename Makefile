@@ -81,7 +81,7 @@ faults: .venv/dev redis ## inject hundreds of faults and check the outcome; ONLY
 bench: .venv/dev ## run the benchmarks; JSON=1 prints JSON
 	@$(BIN)/python -m tests.bench $(if $(JSON),--json)
 
-bench-scaled: .venv/dev redis ## compare one web process with two, on PostgreSQL and Redis
+bench-scaled: .venv/dev redis ## compare one web process and worker with two of each, on PostgreSQL and Redis
 	@$(BIN)/python -m tests.bench --only scaled $(if $(JSON),--json)
 
 bench-peers: .venv/dev ## compare with Chainlit and Open WebUI (installed under var/)

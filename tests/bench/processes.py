@@ -78,12 +78,13 @@ def wait_for_port(port: int, process: psutil.Popen, log: Path | None = None) -> 
 
 
 def cpu(process: psutil.Popen) -> float:
-    """Return the CPU seconds of a process and its children so far."""
+    """Return the CPU seconds of a process and its children so far, also of ended ones."""
     total = 0.0
     for each in [process, *process.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
             times = each.cpu_times()
             total += times.user + times.system
+            total += getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
     return total
 
 
