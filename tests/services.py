@@ -145,10 +145,16 @@ def _reachable(programs: Path, near: Path) -> Path:
     """Return the programs where their user can read them; root's home is closed to others."""
     if os.geteuid() != 0 or _is_open(programs):
         return programs
-    copy = near / f"programs-{programs.parent.name}"
+    package = programs.parents[1]
+    copies = near / "programs"
+    copy = copies / package.name / programs.parent.name
     if not copy.exists():
         shutil.copytree(programs.parent, copy, symlinks=True)
-        for path in [copy, *copy.rglob("*")]:
+        # A package's programs look for their libraries in this folder beside it.
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.exists():
+            shutil.copytree(libraries, copies / libraries.name)
+        for path in [copies, *copies.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
     return copy / programs.name

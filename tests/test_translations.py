@@ -101,5 +101,10 @@ def test_collecting_the_translations_again_changes_nothing(tmp_path):
         check=True,
         capture_output=True,
     )
-    file = Path("locale/ja/LC_MESSAGES/django.po")
-    assert (tmp_path / file).read_text() == file.read_text()
+    collected = (tmp_path / CATALOGUE / "django.po").read_text()
+    assert without_brace_flags(collected) == without_brace_flags(catalogue_text())
+
+
+def without_brace_flags(catalogue: str) -> str:
+    """Leave out which messages have braces: versions of gettext disagree on it."""
+    return re.sub(r"^#\n", "", catalogue.replace(", python-brace-format", ""), flags=re.M)
