@@ -37,8 +37,13 @@ STORAGE_SENTENCES = {
     free_space.VACUUMED: gettext_lazy(
         "PostgreSQL has freed the space and will overwrite it with new rows."
     ),
+    free_space.TOO_LARGE: gettext_lazy(
+        "The database is too large to be written anew while it is in use. Parts of this data "
+        "may stay in its free space until you stop the server and run VACUUM on it."
+    ),
     free_space.LATER: gettext_lazy(
-        "The database was busy, so the rest of its log will be overwritten later."
+        "The database was busy. Parts of this data may stay in its free space and its log until "
+        "new rows or the next erasure overwrite them."
     ),
 }
 
