@@ -99,6 +99,7 @@ function reloadIfEnded(message) {
 export function reloadDocuments() {
   clearTimeout(reloadTimer);
   reloadTimer = setTimeout(() => {
-    htmx.ajax("GET", location.pathname + location.search, { target: "#documents", swap: "outerHTML" });
+    const place = { target: "#documents", swap: "outerHTML" };
+    htmx.ajax("GET", location.pathname + location.search, place).catch(() => {}); // the next change loads them
   }, 400);
 }

@@ -28,12 +28,16 @@ export function startFolders() {
 
 export function chooseFolder(ids) {
   movingIds = ids;
-  htmx.ajax("GET", urls.folders, "#folder-choice");
+  loadChoice(urls.folders);
 }
 
 export function newFolder() {
   movingIds = [];
-  htmx.ajax("GET", `${urls.folders}?new`, "#folder-choice");
+  loadChoice(`${urls.folders}?new`);
+}
+
+function loadChoice(url) {
+  htmx.ajax("GET", url, "#folder-choice").catch(() => {}); // the page says so
 }
 
 const folderUrl = (pk) => `${urls.folders}${pk}/`;

@@ -71,7 +71,7 @@ function runAction(action) {
   if (action === "rename") rename(row);
   else if (action === "delete") confirmDelete([pk]);
   else if (action === "move") chooseFolder([pk]);
-  else if (action === "share" && document.getElementById("people")) htmx.ajax("GET", `/chat/${pk}/people/`, "#people");
+  else if (action === "share" && document.getElementById("people")) htmx.ajax("GET", `/chat/${pk}/people/`, "#people").catch(() => {}); // the page says so
   else if (action === "share") location.assign(`/chat/${pk}/people/`);
   else if (action === "project") location.href = `/chat/${pk}/project/`;
   else if (action === "export") openExport([pk]);

@@ -207,7 +207,7 @@ function loadReview() {
   if (!review?.hidden || document.querySelector(".run[data-live]")) return;
   // Of its own element: htmx drops one of two requests of the same element.
   const select = { source: review, target: review, swap: "outerHTML", select: "#review" };
-  htmx.ajax("GET", location.pathname, select);
+  htmx.ajax("GET", location.pathname, select).catch(() => {}); // a reload brings it
 }
 
 async function loadDetails(step, then) {

@@ -172,6 +172,7 @@ def test_responses_follow_the_accept_header(shop):
 
     assert json.loads(asked("/healthz")) == {"status": "alive"}
     assert json.loads(asked("/readyz")) == {"status": "ready"}
-    with pytest.raises(HTTPError, match="401"):
+    with pytest.raises(HTTPError, match="401") as refusal:
         asked("/metrics")
+    refusal.value.close()
     assert "ashiato_loop_lag_seconds" in asked("/metrics", Authorization=f"Bearer {TOKEN}")
