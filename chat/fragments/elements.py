@@ -63,18 +63,13 @@ class SessionChrome:
     def run_started_frames(self, session: ChatSession, run: Run) -> SafeString:
         """Return frames for a run that just started here, so nothing is queued before it.
 
-        The status of other chats is updated when this run ends.
+        The list isn't read again if this chat is in it. The status of other chats is updated
+        when this run ends.
         """
         status_frames = self._status_frames(
             session, session_status.SessionStatus(live_run=run.pk)
         )
-        is_known = self._layout is not None
-        is_filed = any(row.pk == session.pk for row in self._list.filed)
-        listed = (
-            session_list.read_recent(self.user, self._list)
-            if is_known and not is_filed
-            else session_list.read(self.user)
-        )
+        listed = self._list.used_now(session.pk) or session_list.read(self.user)
         return status_frames + self._list_frames(
             session, {**self._live, session.topic: run}, listed
         )

@@ -42,8 +42,8 @@ STORAGE_SENTENCES = {
         "may stay in its free space until you stop the server and run VACUUM on it."
     ),
     free_space.LATER: gettext_lazy(
-        "The database was busy. Parts of this data may stay in its free space and its log until "
-        "new rows or the next erasure overwrite them."
+        "The database was busy. Parts of this data may stay in its free space and its log "
+        "until new rows or the next erasure overwrite them."
     ),
 }
 

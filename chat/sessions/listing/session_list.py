@@ -107,6 +107,14 @@ class SessionList:
         )
         return replace(self, filed=filed, recent=recent)
 
+    def used_now(self, pk: int) -> "SessionList | None":
+        """Return the list with this chat as the last used; None if that isn't known."""
+        for row in self.recent:
+            if row.pk == pk:
+                others = [other for other in self.recent if other.pk != pk]
+                return replace(self, recent=[row._replace(used=timezone.now()), *others])
+        return None
+
     @property
     def cursor(self) -> str:
         """Return where older chats continue; empty if there are none."""
@@ -127,14 +135,9 @@ def read(user: User) -> SessionList:
     pinned.sort(key=lambda row: (row.pinned_at, row.pk), reverse=True)
     in_folders = [row for row in filed if not row.pinned_at]
     folders = [FolderOutline(*row) for row in _folder_rows(user.pk)]
-    return read_recent(user, SessionList(folders, [*pinned, *in_folders]))
-
-
-def read_recent(user: User, listed: SessionList) -> SessionList:
-    """Read the recent chats only, if nothing else in the list can have changed."""
-    rows = _merge(_own(user.pk), _shared(user.pk))
-    has_more = len(rows) > MAX_SESSIONS
-    return SessionList(listed.folders, listed.filed, rows[:MAX_SESSIONS], has_more)
+    recent = _merge(_own(user.pk), _shared(user.pk))
+    has_more = len(recent) > MAX_SESSIONS
+    return SessionList(folders, [*pinned, *in_folders], recent[:MAX_SESSIONS], has_more)
 
 
 def _merge(own: Iterable[OwnColumns], shared: Iterable[SharedColumns]) -> list[Outline]:
