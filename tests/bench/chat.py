@@ -141,10 +141,10 @@ def product_server(llm: int, folder: Path, size: Size, plan: Plan = PLAN) -> Ite
     }
     with child("manage.py", "serve", env=env, log=log) as process:
         wait_for_page(f"http://127.0.0.1:{port}/login/", process, log)
-        yield Server(process, port, ENDED, _people(size, env), plan)
+        yield Server(process, port, ENDED, people(size, env), plan)
 
 
-def _people(size: Size, env: dict[str, str]) -> list[dict]:
+def people(size: Size, env: dict[str, str]) -> list[dict]:
     chats = size.rounds * len(size.chats) + 1
     arguments = ("-m", "tests.bench.accounts", max(*size.chats, WARM_UP), chats)
     with child(*arguments, env=env, stdout=-1, stderr=None) as process:
