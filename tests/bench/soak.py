@@ -45,13 +45,12 @@ def measure(minutes: float, chats: int) -> Iterator[dict[str, float]]:
                 "CPU ms / 1,000 tokens": median(load["cpu ms / 1000"] for load in loads),
                 "p99 (ms)": median(load["delay p99 ms"] for load in loads),
                 "delivered %": min(load["delivered %"] for load in loads),
-                "longest block (ms)": 1000
-                * _longest_block(folder / "data" / "ashiato.sqlite3"),
+                "longest block (ms)": 1000 * _longest_block(database),
             }
 
 
 def _longest_block(database: Path) -> float:
-    """Return the longest block of the event loop so far, in seconds; short ones aren't noted."""
+    """Return how long the event loop was blocked at most, if that was noted, in seconds."""
     with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
         query = "SELECT max(longest_stall) FROM agents_serverprocess"
         [seconds] = connection.execute(query).fetchone()
