@@ -49,9 +49,22 @@ def insert(row: Model) -> None:
     """
     model = type(row)
     wrapper = _connection()
-    values = [_insert_value(field, row, wrapper) for field in _insert_fields(model)]
-    sql = _insert_statement(model, tuple(value_sql for value_sql, _ in values), True)
-    [[row.pk]] = fetch(wrapper, sql, [param for _, params in values for param in params])
+    sql_values: list[str] = []
+    params: list[Any] = []
+    for field in _insert_fields(model):
+        value = _field_value(field, row)
+        if isinstance(value, DatabaseDefault):
+            raise ValueError(f"{model.__name__}.{field.attname} has no value.")
+        if isinstance(value, BaseExpression):
+            compiler = Query(model).get_compiler(connection=wrapper)
+            sql_value, own_params = compiler.compile(value)
+            sql_values.append(sql_value)
+            params += own_params
+        else:
+            sql_values.append("%s")
+            params.append(_db_value(field, value, wrapper))
+    sql = _insert_statement(model, tuple(sql_values), True)
+    [[row.pk]] = fetch(wrapper, sql, params)
     row._state.adding = False
     row._state.db = wrapper.alias
 
@@ -79,18 +92,6 @@ def _db_value(field: Field, value: Any, wrapper: BaseDatabaseWrapper) -> Any:
         return value  # nearly all values need no conversion
     value = value.amount if isinstance(value, Increment) else value
     return field.get_db_prep_save(value, wrapper)
-
-
-def _insert_value(
-    field: Field, row: Model, wrapper: BaseDatabaseWrapper
-) -> tuple[str, Iterable[Any]]:
-    """Return the value's SQL and its parameters."""
-    value = _field_value(field, row)
-    if not isinstance(value, BaseExpression):
-        return "%s", [_db_value(field, value, wrapper)]
-    if isinstance(value, DatabaseDefault):
-        raise ValueError(f"{type(row).__name__}.{field.attname} has no value.")
-    return Query(type(row)).get_compiler(connection=wrapper).compile(value)
 
 
 def _field_value(field: Field, row: Model) -> Any:
