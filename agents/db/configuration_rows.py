@@ -6,18 +6,21 @@ transaction: while the values are the same, so are the rows.
 """
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from hashlib import sha256
 from threading import local
 from typing import Any, ParamSpec, TypeVar
+from uuid import uuid4
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Model
 from django.utils import timezone
 
-from agents.models import ConfigurationChange
+from agents.models import ConfigurationChange, McpServer
 
 from .compiled_queries import Row, compiled_query
 from .periodic import periodic
@@ -25,6 +28,12 @@ from .raw_cursor import fetch
 
 Result = TypeVar("Result")
 Values = ParamSpec("Values")
+
+
+def _columns_without(model: type[Model], *names: str) -> str:
+    columns = (field.column for field in model._meta.concrete_fields)
+    return ", ".join(column for column in columns if column not in names)
+
 
 # Each with the columns that matter; None for all of them.
 TABLES: dict[str, str | None] = {
@@ -37,7 +46,10 @@ TABLES: dict[str, str | None] = {
     "agents_guardrailpattern_agents": None,
     "agents_languagemodel": None,
     "agents_languagemodel_groups": None,
-    "agents_mcpserver": None,
+    # Its health is written every minute.
+    "agents_mcpserver": _columns_without(
+        McpServer, "state", "state_since", "last_error", "latency_ms", "restarts"
+    ),
     "agents_toolregistration": None,
     "agents_toolregistration_collections": None,
     "agents_toolregistration_groups": None,
@@ -46,7 +58,14 @@ TABLES: dict[str, str | None] = {
     "auth_user_groups": None,
 }
 READ_TABLES = re.compile(r'(?:FROM|JOIN) "(\w+)"')
-STAMP_SQL = 'SELECT "value" FROM "agents_configurationchange"'
+# One value that differs after every change; null while changes aren't noticed.
+STAMP_SQL = {
+    "sqlite": "SELECT group_concat(value) FROM agents_configurationchange",
+    "postgresql": (
+        "SELECT md5(string_agg(value, '' ORDER BY id)) FROM agents_configurationchange"
+    ),
+}
+PREFIX = "configuration_"
 MAX_RESULTS = 10_000
 KEPT_CHANGES = timedelta(hours=1)
 
@@ -61,7 +80,7 @@ class _Memory(local):
 
 _memory = _Memory()
 # The last stamp that any thread has read, with the results that belong to it.
-_newest: tuple[Hashable, Results] = ((), {})
+_newest: tuple[str | None, Results] = (None, {})
 
 
 class configuration_query(compiled_query[Values, Result]):
@@ -93,9 +112,12 @@ def one_configuration() -> Iterator[None]:
         yield
         return
     global _newest
-    stamp = frozenset(value for (value,) in fetch(connections[DEFAULT_DB_ALIAS], STAMP_SQL, ()))
+    connection = connections[DEFAULT_DB_ALIAS]
+    [(stamp,)] = fetch(connection, STAMP_SQL[connection.vendor], ())
     newest = _newest
-    if newest[0] != stamp:
+    if stamp is None:
+        newest = (None, {})
+    elif newest[0] != stamp:
         newest = _newest = (stamp, {})
     _memory.results = newest[1]
     try:
@@ -106,11 +128,13 @@ def one_configuration() -> Iterator[None]:
 
 @periodic("configuration changes", every=600)
 def forget_old_changes() -> None:
-    """Delete all but recent changes; the newest one stays, so that no stamp comes twice."""
-    newest = ConfigurationChange.objects.order_by("pk").last()
-    if newest is not None:
-        old_changes = ConfigurationChange.objects.exclude(pk=newest.pk)
-        old_changes.filter(changed_at__lt=timezone.now() - KEPT_CHANGES).delete()
+    """Replace old changes by a new one, so that no stamp comes twice."""
+    now = timezone.now()
+    with transaction.atomic():
+        old_changes = ConfigurationChange.objects.filter(changed_at__lt=now - KEPT_CHANGES)
+        if old_changes.count() > 1:
+            old_changes.delete()
+            ConfigurationChange.objects.create(value=uuid4().hex, changed_at=now)
 
 
 NOTE_CHANGE = {
@@ -129,50 +153,79 @@ NOTE_CHANGE = {
 
 
 def create_triggers(using: str, **_signal: Any) -> None:
-    """Create the triggers after a migration, which may have changed any row."""
+    """Create the triggers after a migration, which may have changed any row.
+
+    Those that exist stay: creating one waits for everyone who uses its table, and everyone else
+    waits meanwhile.
+    """
     connection = connections[using]
     note_change = NOTE_CHANGE[connection.vendor]
     with transaction.atomic(using), connection.cursor() as cursor:
-        existing = set(connection.introspection.table_names(cursor))
-        if ConfigurationChange._meta.db_table not in existing:
+        tables = set(connection.introspection.table_names(cursor))
+        if ConfigurationChange._meta.db_table not in tables:
             return  # migrated back to before it existed
         if connection.vendor == "postgresql":
             cursor.execute(
                 "CREATE OR REPLACE FUNCTION configuration_changed() RETURNS trigger"
                 f" LANGUAGE plpgsql AS $$ BEGIN {note_change} RETURN NULL; END $$"
             )
-        for table in TABLES.keys() & existing:
-            for trigger, event, action in _triggers(connection.vendor, table):
-                _drop_trigger(cursor, connection.vendor, trigger, table)
-                cursor.execute(f"CREATE TRIGGER {trigger} AFTER {event} ON {table} {action}")
+        triggers = {
+            (table, name): definition
+            for table in TABLES.keys() & tables
+            for name, definition in _triggers(connection.vendor, table)
+        }
+        existing = _existing_triggers(cursor, connection.vendor)
+        _drop(cursor, connection.vendor, existing - triggers.keys())
+        for table, name in sorted(triggers.keys() - existing):
+            cursor.execute(f"CREATE TRIGGER {name} {triggers[table, name]}")
         for statement in filter(str.strip, note_change.split(";")):
-            cursor.execute(statement.replace("%", "%%"))
+            cursor.execute(statement)
 
 
 def drop_triggers(using: str, **_signal: Any) -> None:
-    """Drop the triggers before a migration, which can drop or rename what they use."""
+    """Drop the triggers before a migration, which can drop or rename what they use.
+
+    From then on nothing is kept in memory, until they are created again.
+    """
     connection = connections[using]
     with connection.cursor() as cursor:
-        existing = set(connection.introspection.table_names(cursor))
-        for table in TABLES.keys() & existing:
-            for trigger, *_event in _triggers(connection.vendor, table):
-                _drop_trigger(cursor, connection.vendor, trigger, table)
+        if ConfigurationChange._meta.db_table in connection.introspection.table_names(cursor):
+            cursor.execute("DELETE FROM agents_configurationchange")
+        existing = _existing_triggers(cursor, connection.vendor)
+        _drop(cursor, connection.vendor, existing)
 
 
-def _drop_trigger(cursor: CursorWrapper, vendor: str, trigger: str, table: str) -> None:
-    on_table = f" ON {table}" if vendor == "postgresql" else ""
-    cursor.execute(f"DROP TRIGGER IF EXISTS {trigger}{on_table}")
+def _drop(cursor: CursorWrapper, vendor: str, triggers: Iterable[tuple[str, str]]) -> None:
+    for table, name in sorted(triggers):
+        on_table = f" ON {table}" if vendor == "postgresql" else ""
+        cursor.execute(f"DROP TRIGGER IF EXISTS {name}{on_table}")
 
 
-def _triggers(vendor: str, table: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, the event and the action of a table's triggers."""
+EXISTING = {
+    "sqlite": "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": """
+        SELECT relname, tgname FROM pg_trigger JOIN pg_class ON tgrelid = pg_class.oid
+        WHERE NOT tgisinternal AND pg_table_is_visible(tgrelid)
+    """,
+}
+
+
+def _existing_triggers(cursor: CursorWrapper, vendor: str) -> set[tuple[str, str]]:
+    """Return the table and the name of each."""
+    cursor.execute(EXISTING[vendor])
+    return {(table, name) for table, name in cursor.fetchall() if name.startswith(PREFIX)}
+
+
+def _triggers(vendor: str, table: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the definition of a table's triggers; another one has another name."""
     columns = TABLES[table]
     update = "UPDATE" if columns is None else f"UPDATE OF {columns}"
     if vendor == "postgresql":
-        event = f"INSERT OR {update} OR DELETE"
         action = "FOR EACH STATEMENT EXECUTE FUNCTION configuration_changed()"
-        yield "configuration_changed", event, action
-        return
-    for event in ("INSERT", update, "DELETE"):
-        name = f"configuration_{table}_{event.split()[0].lower()}"
-        yield name, event, f"BEGIN {NOTE_CHANGE[vendor]} END"
+        definitions = [f"AFTER INSERT OR {update} OR DELETE ON {table} {action}"]
+    else:
+        action = f"BEGIN {NOTE_CHANGE[vendor]} END"
+        events = ("INSERT", update, "DELETE")
+        definitions = [f"AFTER {event} ON {table} {action}" for event in events]
+    for definition in definitions:
+        yield f"{PREFIX}{sha256(definition.encode()).hexdigest()[:16]}", definition
