@@ -20,29 +20,13 @@ STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
 
 async def start(run: Run) -> Events:
     """Return the events of a new run."""
-    original = run.original
-    costs = [ReadingCosts(run)] if file_context.has_files(run) else []
-    runtime = await build(original, change=lambda capabilities: [*capabilities, *costs])
-    keep_model(run, runtime)
-    state = await _load_state(original, runtime)
-    return apply_redaction(run, runtime.stream(original.query, state))
+    return await _stream(run, [], [])
 
 
 async def resume(run: Run) -> Events:
-    """Return the events of a paused or abandoned run, from there on."""
-    runtime = await build(run)
-    keep_model(run, runtime)
+    """Return the events of a queued, paused or abandoned run, from there on."""
     past_events, recorded = await database.run(_recorded_events, run)
-    if recorded and run.origin_id is not None:
-        copy = attachment_store.copy_attachments
-        await database.run(copy, run.origin_id, run.pk, recorded)
-    state = await _load_state(run, runtime)
-    if len(past_events) < len(recorded):
-        return apply_redaction(run, runtime.rerun(recorded, past_events, state))
-    events = (
-        runtime.resume(past_events, state) if past_events else runtime.stream(run.query, state)
-    )
-    return apply_redaction(run, events)
+    return await _stream(run, past_events, recorded)
 
 
 async def stream_with(run: Run, registry: RegistryLoader, change: Change = list) -> Events:
@@ -59,6 +43,25 @@ async def stream_with(run: Run, registry: RegistryLoader, change: Change = list)
         if past_events
         else runtime.stream(original.query, state)
     )
+    return apply_redaction(run, events)
+
+
+async def _stream(run: Run, past_events: list[Event], recorded: list[Event]) -> Events:
+    """Return the events after `past_events`; with `recorded`, those are replayed first."""
+    original = run.original
+    costs = [ReadingCosts(run)] if file_context.has_files(run) else []
+    runtime = await build(original, change=lambda capabilities: [*capabilities, *costs])
+    keep_model(run, runtime)
+    if recorded and run.origin_id is not None:
+        copy = attachment_store.copy_attachments
+        await database.run(copy, run.origin_id, run.pk, recorded)
+    state = await _load_state(original, runtime)
+    if len(past_events) < len(recorded):
+        events = runtime.rerun(recorded, past_events, state)
+    elif past_events:
+        events = runtime.resume(past_events, state)
+    else:
+        events = runtime.stream(original.query, state)
     return apply_redaction(run, events)
 
 

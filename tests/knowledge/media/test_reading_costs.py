@@ -96,8 +96,20 @@ def test_a_text_file_costs_nothing(person, listen):
     assert reading_costs.charge(run_with(person, row)) == []
 
 
+async def launch(run: Run) -> None:
+    runs.launch(run)
+    await runs.wait(run)
+
+
+async def drive_as_worker(run: Run) -> None:
+    """Drive a queued run, which has no owner until a worker takes it."""
+    await Run.objects.filter(pk=run.pk).aupdate(owner="", heartbeat_at=None)
+    await runs.drive(run.pk)
+
+
 @pytest.mark.django_db(transaction=True)
-async def test_the_run_has_the_cost_of_its_recording(person):
+@pytest.mark.parametrize("execute", [launch, drive_as_worker])
+async def test_the_run_has_the_cost_of_its_recording(person, execute):
     agent = await Agent.objects.acreate(name="listener", model="demo")
     usage = {"model": "openai/whisper-1", "cost": 0.25, "digest": "a" * 64}
     await ReadingUsage.objects.acreate(user=person, **usage)
@@ -105,9 +117,9 @@ async def test_the_run_has_the_cost_of_its_recording(person):
     files = [{**ref, "mime_type": "audio/wav", "size": 9}]
     about = {"topic": "chat.1", "agent": agent, "user": person, "files": files}
     run = await sync_to_async(runs.prepare)(query="Hello", **about)
-    runs.launch(run)
-    await runs.wait(run)
+    await execute(run)
     await run.arefresh_from_db()
     used = run.events.filter(type=EventType.USAGE)
     assert run.cost == pytest.approx(0.25)
     assert [row.data["model"] async for row in used][0] == "openai/whisper-1"
+    assert not await ReadingUsage.objects.aexists()
