@@ -22,6 +22,7 @@ from agents.accounts.authentication import sessions
 from agents.accounts.users import roles
 from agents.db import database
 from agents.engine.events import EventType
+from agents.knowledge.embeddings.queries import QUERIES
 from agents.knowledge.retrieval import full_text
 from agents.metering import caches
 from agents.models import (
@@ -155,6 +156,7 @@ def finish(user: User) -> Report:
     replaced += texts.redact_deleted(user)
     personal_data.erase(user)
     caches.clear()  # anything in it may quote them, and can be made again
+    QUERIES.forget()
     remaining = texts.left()
     Membership.objects.filter(user=user, member__session__user=user).delete()
     for chat in ChatSession.objects.shared_with(user):

@@ -10,6 +10,8 @@ from django.db import DatabaseError, connection
 MAX_REWRITTEN_BYTES = 256 * 2**20
 MAX_ATTEMPTS = 20
 RETRY_SECONDS = 0.25
+# While it waits for readers, a checkpoint keeps writers waiting.
+CHECKPOINT_MS = 100
 
 # States in the erasure report.
 OVERWRITTEN = "overwritten"
@@ -33,14 +35,27 @@ def wipe(tables: Iterable[str]) -> str:
     is_small = Path(connection.settings_dict["NAME"]).stat().st_size <= MAX_REWRITTEN_BYTES
     if is_small and not _vacuum():
         return LATER
-    for _attempt in range(MAX_ATTEMPTS):
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            is_busy, *_pages = cursor.fetchone()
-        if not is_busy:
-            return OVERWRITTEN if is_small else TOO_LARGE
-        time.sleep(RETRY_SECONDS)
-    return LATER
+    if not _truncate_log():
+        return LATER
+    return OVERWRITTEN if is_small else TOO_LARGE
+
+
+def _truncate_log() -> bool:
+    """Return whether the whole log is in the database now, and empty."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout")
+        [usual_ms] = cursor.fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {CHECKPOINT_MS}")
+        try:
+            for _attempt in range(MAX_ATTEMPTS):
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                is_busy, *_pages = cursor.fetchone()
+                if not is_busy:
+                    return True
+                time.sleep(RETRY_SECONDS)
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual_ms}")
+    return False
 
 
 def _vacuum(table_list: str = "") -> bool:

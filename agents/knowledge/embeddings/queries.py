@@ -96,12 +96,14 @@ class QueryVectors:
             future.set_result(vector)
 
     def _finish(self, model: str, texts: list[str], vectors: Vectors | None = None) -> None:
-        expires_at = time.monotonic() + KEEP_SECONDS
+        now = time.monotonic()
         with self._lock:
+            for key in [key for key, (expires_at, _) in self._kept.items() if expires_at < now]:
+                del self._kept[key]
             for index, text in enumerate(texts):
                 self._in_flight.pop((model, text), None)
                 if vectors is not None:
-                    self._kept[model, text] = expires_at, vectors[index]
+                    self._kept[model, text] = now + KEEP_SECONDS, vectors[index]
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
 
