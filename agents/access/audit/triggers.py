@@ -28,14 +28,13 @@ POSTGRESQL = [
         RAISE EXCEPTION '{REFUSAL_SENTENCE}';
     END $$
     """,
-    "DROP TRIGGER IF EXISTS audit_kept ON agents_auditentry",
+    # Replaced, not dropped: that would wait for backups, and everyone else for it.
     """
-    CREATE TRIGGER audit_kept BEFORE UPDATE OR DELETE ON agents_auditentry
+    CREATE OR REPLACE TRIGGER audit_kept BEFORE UPDATE OR DELETE ON agents_auditentry
     FOR EACH ROW EXECUTE FUNCTION audit_refuse()
     """,
-    "DROP TRIGGER IF EXISTS audit_whole ON agents_auditentry",
     """
-    CREATE TRIGGER audit_whole BEFORE TRUNCATE ON agents_auditentry
+    CREATE OR REPLACE TRIGGER audit_whole BEFORE TRUNCATE ON agents_auditentry
     FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse()
     """,
 ]
