@@ -25,7 +25,7 @@ from agents.models import OutsideTextTopic
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
 from chat.models import ChatSession, Invitation, Member
-from chat.sessions import session_state
+from chat.sessions import deletion, session_state
 from chat.sessions.rights import guests
 
 ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
@@ -219,13 +219,17 @@ def _apply_restriction(link: Invitation, user: User) -> None:
 
 @contextmanager
 def _membership_change(session: ChatSession) -> Iterator[None]:
-    """Lock the members of a chat, and notify its pages afterwards."""
+    """Lock the members of a chat; then notify its pages, and lists that gain or lose it."""
     with transaction.atomic():
         if not session_state.lock(session):
             raise SharingRejected(_("This chat no longer exists."))
+        former = set(guests(session).values_list("user", flat=True))
         yield
-        shared = guests(session).exists()
-        ChatSession.objects.filter(pk=session.pk).update(is_shared=shared)
+        current = set(guests(session).values_list("user", flat=True))
+        ChatSession.objects.filter(pk=session.pk).update(is_shared=bool(current))
+        if changed := former ^ current:
+            announce = partial(deletion.announce, {session.user_id, *changed})
+            transaction.on_commit(announce)
         tell = partial(async_to_sync(pubsub.publish), session.topic, "people.changed")
         transaction.on_commit(tell)
 

@@ -263,6 +263,19 @@ async def test_the_page_of_a_removed_member_is_closed(chat, stranger):
         assert await close_code(socket) == 4404
 
 
+async def test_a_chat_enters_and_leaves_the_list_on_another_open_page(chat, stranger):
+    own = await ChatSession.objects.acreate(user=stranger, title="Own")
+    row = f'id="session-{chat.pk}"'
+    async with tab(stranger, f"/ws/chat/{own.pk}/") as socket:
+        await frames_until(socket, "composer-state")
+        await sync_to_async(members.add_member)(chat, "eve", "read")
+        await frames_until(socket, row)
+        await sync_to_async(members.remove_member)(chat, stranger.pk)
+        frames = await frames_until(socket, 'id="sessions"')
+
+    assert row not in frames[-1]
+
+
 async def test_viewers_of_a_deleted_chat_are_not_told_they_were_removed(chat, stranger):
     await sync_to_async(members.add_member)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
