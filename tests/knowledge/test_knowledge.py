@@ -8,10 +8,13 @@ from django.db import connection
 
 from agents import knowledge
 from agents.catalog.samples import sample_data
+from agents.catalog.tools.search_library import ScopedLibrary
 from agents.engine import fault_injection
 from agents.engine.material import format_passages
 from agents.knowledge import scope
 from agents.knowledge.chunking import find_title
+from agents.knowledge.retrieval.query import parse_query
+from agents.knowledge.retrieval.tokenizer import MAX_TERMS
 from agents.models import Chunk, Document
 from agents.tools.search import SearchTool
 
@@ -116,7 +119,7 @@ def test_operators_in_a_query_are_plain_words(handbook):
 def test_a_huge_query_is_limited_to_its_first_terms(handbook):
     query = "stop " + " ".join(f"word{n}" for n in range(12_000))
 
-    assert len(knowledge.query_terms(query)) == knowledge.MAX_TERMS
+    assert len(parse_query(query).groups) == MAX_TERMS
     assert knowledge.find(query, scope=scope.everything()).candidates
 
 
@@ -228,7 +231,7 @@ async def test_the_search_tool_searches_the_documents():
         "The heron nests.", source="a.md", title="A"
     )
 
-    result = await SearchTool(knowledge.asearch).execute("heron")
+    result = await SearchTool(ScopedLibrary()).execute("heron")
 
     assert "The heron nests." in result.output
     assert "a.md" in result.output

@@ -92,6 +92,14 @@ def test_an_error_is_a_sentence_and_words_still_find(settings, refusal, words):
         assert [hit.name for hit in find("heron").candidates] == ["heron.md"]
 
 
+def test_an_incomplete_response_is_an_error_each_time_and_nobody_waits(settings):
+    with provider(settings) as served:
+        served.refusal = {"object": "list", "data": [], "model": "m", "usage": {}}
+        for _attempt in range(2):
+            with pytest.raises(EmbeddingUnavailable, match="0 vectors for 1 texts"):
+                embeddings.embed(["heron"], "query")
+
+
 def test_a_model_with_other_dimensions_is_indexed_while_the_old_one_answers(settings):
     add("heron.md", "The heron nests in reeds.")
     old = vector_index.active()

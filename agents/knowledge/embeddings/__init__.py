@@ -70,6 +70,10 @@ def _embed(texts: list[str], kind: Kind, model: str) -> Vectors:
         rows = metered_clients.embed(client, prefixed, REMOTE_SECONDS[kind])
     except AgentError as error:
         raise EmbeddingUnavailable(str(error)) from error
+    if len(rows) != len(texts):
+        raise EmbeddingUnavailable(
+            f"The embedding model returned {len(rows)} vectors for {len(texts)} texts."
+        )
     return [normalized(row) for row in rows]
 
 
