@@ -1,3 +1,5 @@
+"""Connects the packages when Django starts: jobs, readers, signals and telemetry."""
+
 import os
 
 from django.apps import AppConfig

@@ -1,3 +1,5 @@
+"""Masks secrets in logs."""
+
 import logging
 import re
 from typing import Any

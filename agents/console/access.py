@@ -1,3 +1,5 @@
+"""Which runs reviewers can read, and which groups have no memory, in the console."""
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest

@@ -19,6 +19,7 @@ AgentError
 │   ├── ToolNotFoundError      the model sees it and can choose another
 │   ├── DuplicateToolError     two tools with one name: a configuration mistake
 │   └── ToolExecutionFailed    the model sees it and can retry
+├── NoPlan                     the model wrote no valid plan
 ├── OutputDecodingFailed       the structured answer never matched its schema
 ├── BadPattern                 an invalid guardrail pattern
 ├── BadSchema                  an invalid JSON Schema

@@ -79,8 +79,13 @@ class Tool(Protocol):
     """Anything with a name, a description and `execute`.
 
     A tool can also have `parameters` (the JSON schema of its input), `effect` (of repeating a
-    call), `timeout` (seconds) and `is_untrusted` (it returns text from outside, which a model
-    must not obey).
+    call), `timeout` (seconds), `is_untrusted` (it returns text from outside, which a model
+    must not obey), `needs_approval` (a person must approve each call) and `reaches` (where its
+    calls go, which an approval is bound to). An `is_internal` tool only searches definitions of
+    tools, so its calls never need approval.
+
+    If it fails: `max_retries` (None: the runtime's), `fallback_tool` (the name of the tool that
+    is called instead) and `prefers_fallback` (why that one is called first, if it is).
     """
 
     name: str

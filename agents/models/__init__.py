@@ -1,3 +1,5 @@
+"""The models of `agents`; other packages import them from here."""
+
 from .audit import AuditEntry, AuditHead, AuditPerson
 from .catalog.agent_tools import AgentTool
 from .catalog.agents import Agent

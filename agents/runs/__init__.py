@@ -1,6 +1,7 @@
 """Runs, from preparation to the last event: the package's public functions.
 
-Everything else here is for the package itself, `agents.web`, and tests.
+Decisions are made through `approvals.decide`. Other packages may import the modules that read
+or announce, such as `pubsub`, `event_store`, `projection` and `leases`.
 """
 
 from .executor import active_count

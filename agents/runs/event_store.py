@@ -1,4 +1,7 @@
-"""Saves events as rows, and reads rows back as text for people and models."""
+"""Saves events as rows, and reads rows back as text for users and models.
+
+It also ends runs that can't end themselves, and decides what became of their calls.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,3 +1,5 @@
+"""Middleware: the audit log's request, sign-in requirements, and what is unavailable."""
+
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction

@@ -45,7 +45,7 @@ def test_administrators_read_what_a_built_in_tool_does_in_their_language(name):
     description = BUILT_IN_TOOLS[name]().description
 
     with translation.override("ja"):
-        assert translate(description) != description, "Mark it with gettext_noop; translate it."
+        assert translate(description) != description, "Make it a Sentence; translate it."
 
 
 def test_the_readme_lists_every_built_in_tool():

@@ -1,3 +1,5 @@
+"""The admin class of records that nobody changes."""
+
 from django.http import HttpRequest
 
 from .model_admin import ConsoleAdmin

@@ -57,7 +57,11 @@ class Capability:
         return ()
 
     async def before_run(self, run: "RunLoop") -> list[Event]:
-        """Prepare a run whose question has passed the guardrails."""
+        """Prepare a run whose question has passed the guardrails.
+
+        It is called again after each resume, and in handoffs. For what a run needs only once,
+        check `run.is_start` first.
+        """
         return []
 
     def model_call(self, call: "ModelCall", next: ModelHandler) -> Events:

@@ -1,4 +1,4 @@
-"""Events that start, resume, pause and finish a run."""
+"""Events that start, resume, pause and finish a run, and those of guardrails and errors."""
 
 from collections.abc import Sequence
 from datetime import timedelta

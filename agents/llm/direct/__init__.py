@@ -1,1 +1,1 @@
-"""The client for servers that speak OpenAI's format, Ollama among them."""
+"""The client for servers with the API of OpenAI, Anthropic, Gemini or Ollama."""

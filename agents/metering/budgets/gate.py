@@ -45,7 +45,7 @@ async def call(
     """Reserve a call, or raise QuotaExceeded; count what its meter says when it ends.
 
     It is counted however the block ends: also if the run is stopped or the client is gone.
-    Without limits, `size` isn't called and there is no query.
+    Without limits, `estimator` isn't called and there is no query.
     """
     payer = payer or current_payer()
     meter = Meter()

@@ -1,1 +1,1 @@
-"""Tools for guardrail patterns: sample test, backtest, presets and verdicts."""
+"""Tests of guardrails on samples, and what their page displays: order, sets, hits, privacy."""
