@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -56,6 +56,8 @@ from .quotation_matcher import MIN_TEXT_CHARS, REDACTED
 from .text_columns import TEXT_COLUMNS
 
 PAGE_SIZE = 200
+# Their accounts are gone, but the database may still hold what was deleted.
+ERASED = Q(user=None, leaves_at__isnull=False)
 # Their tables are overwritten at the end.
 WIPED_MODELS: list[type[Model]] = [
     *TEXT_COLUMNS,
@@ -178,9 +180,21 @@ def finish(user: User) -> Report:
         }
         audit.record(None, audit.PERSON_ERASED, person, **Report(**counts, storage="").facts)
     server_files.delete_for_person(pk, topics)
+    return Report(**counts, storage=overwrite_deleted())
+
+
+def overwrite_deleted() -> str:
+    """Overwrite what the database still holds of erased users; return how far that went.
+
+    Until then their erasure isn't finished, and another process continues it.
+    """
+    erased = list(AuditPerson.objects.filter(ERASED).values_list("pk", flat=True))
     tables = {model._meta.db_table for model in WIPED_MODELS}
     tables.update(full_text.drop_deleted_words())
-    return Report(**counts, storage=free_space.wipe(tables))
+    storage = free_space.wipe(tables)
+    if storage != free_space.LATER:
+        AuditPerson.objects.filter(pk__in=erased).update(leaves_at=None)
+    return storage
 
 
 def _anonymize_feedback(user: User) -> None:

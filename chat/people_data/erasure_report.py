@@ -41,9 +41,12 @@ STORAGE_SENTENCES = {
         "The database is too large to be written anew while it is in use. Parts of this data "
         "may stay in its free space until you stop the server and run VACUUM on it."
     ),
+    free_space.AUTOMATIC: gettext_lazy(
+        "PostgreSQL will free the space by itself and overwrite it with new rows."
+    ),
     free_space.LATER: gettext_lazy(
-        "The database was busy. Parts of this data may stay in its free space and its log "
-        "until new rows or the next erasure overwrite them."
+        "The database was busy. Its free space and its log will be overwritten in a few "
+        "minutes."
     ),
 }
 

@@ -112,14 +112,16 @@ def has_unfinished_erasures() -> bool:
 @periodic("erasures", every=60, when=has_unfinished_erasures)
 def finish_erasures() -> None:
     """Finish what a process that ended has left."""
-    for person in _unfinished_erasures().select_related("user"):
+    unfinished = list(_unfinished_erasures().select_related("user"))
+    for person in unfinished:
         if person.user is not None:
             erasure.finish(person.user)
+    if any(person.user is None for person in unfinished):
+        erasure.overwrite_deleted()
 
 
 def _unfinished_erasures() -> QuerySet[AuditPerson]:
-    late = timezone.now() - RESUME_AFTER
-    return AuditPerson.objects.filter(leaves_at__lt=late, user__isnull=False)
+    return AuditPerson.objects.filter(leaves_at__lt=timezone.now() - RESUME_AFTER)
 
 
 def protected_runs(cutoff: datetime) -> set[int]:

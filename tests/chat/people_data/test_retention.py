@@ -1,6 +1,8 @@
 """Expired data is deleted, and protected data stays."""
 
+from contextlib import suppress
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -12,7 +14,7 @@ from agents.access.audit import hash_chain
 from agents.models import AgentStep, AuditEntry, AuditPerson, PeriodicJob, Run, RunEvent
 from agents.review.models import Example, Review
 from chat.models import ChatSession
-from chat.people_data import erasure, retention
+from chat.people_data import erasure, free_space, retention
 from chat.sessions import batched_delete
 from tests.access.audit.rows import conversation, create_ended_run, create_question
 from tests.conftest import as_user
@@ -156,3 +158,21 @@ def test_an_interrupted_erasure_is_finished(person):
 
     assert not retention.has_unfinished_erasures()
     assert not ChatSession.objects.exists()
+
+
+@pytest.mark.parametrize("outcome", [RuntimeError("killed"), free_space.LATER])
+def test_deleted_data_that_was_not_overwritten_is_overwritten_later(
+    person, monkeypatch, outcome
+):
+    wipe = Mock(side_effect=[outcome, free_space.OVERWRITTEN])
+    monkeypatch.setattr(free_space, "wipe", wipe)
+    erasure.begin(person, None)
+    with suppress(RuntimeError):
+        erasure.finish(person)
+    AuditPerson.objects.update(leaves_at=timezone.now() - timedelta(minutes=6))
+    assert retention.has_unfinished_erasures()
+
+    retention.finish_erasures()
+
+    assert wipe.call_count == 2
+    assert not retention.has_unfinished_erasures()
