@@ -1,4 +1,4 @@
-"""Which media services this installation has."""
+"""Which media services this installation has, and links that play a recording."""
 
 from django import template
 from django.conf import settings
