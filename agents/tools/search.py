@@ -12,7 +12,6 @@ from agents.engine.tool import ToolInput, ToolResult, text_argument
 MAX_QUERY_CHARS = 2_000
 MAX_WORDINGS = 5
 DEFAULT_TOP_K = 5
-MAX_TOP_K = 50
 Confidence = Literal["good", "weak", "none"]
 
 

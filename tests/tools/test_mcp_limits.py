@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -67,6 +68,29 @@ async def test_a_file_over_the_limit_is_not_written(plain):
         refused = await server.call("scribble", {"mb": 5})
 
     assert "File too large" in refused.error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_shared_memory_counts_once_for_all_who_share_it():
+    script = """
+import mmap, os, time
+shared = mmap.mmap(-1, 64 * 2**20)
+shared.write(b"x" * 64 * 2**20)
+os.fork()
+shared[:: mmap.PAGESIZE]
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+    command = [sys.executable, "-c", script]
+    options = {"stdout": subprocess.PIPE, "start_new_session": True}
+    with subprocess.Popen(command, **options) as program:
+        try:
+            pids = [int(program.stdout.readline()) for _ in range(2)]
+            used = sum(map(supervisor._own_bytes, pids))
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+
+    assert 64 * 2**20 < used < 2 * 64 * 2**20
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node isn't installed")

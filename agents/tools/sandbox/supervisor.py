@@ -96,7 +96,7 @@ class TreeMeter:
         pids = _listed_descendants()
         if self._is_over("processes", len(pids)):
             return EXIT_PROCESSES
-        if self._is_over("memory", sum(map(_private_bytes, pids))):
+        if self._is_over("memory", sum(map(_own_bytes, pids))):
             return EXIT_MEMORY
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         measured_at = time.monotonic()
@@ -111,14 +111,23 @@ class TreeMeter:
         return limit is not None and used > limit
 
 
-def _private_bytes(pid: int) -> int:
-    """Return the memory that only this process uses; shared pages would count many times."""
+def _own_bytes(pid: int) -> int:
+    """Return the memory of a process, with its part of what it shares with other processes."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as statm:
-            _, resident, shared = map(int, statm.read().split()[:3])
-    except (OSError, ValueError):
+        status = _kilobytes(f"/proc/{pid}/status")
+        shared = status.get("RssShmem", 0)
+        if shared:
+            shared = _kilobytes(f"/proc/{pid}/smaps_rollup").get("Pss_Shmem", shared)
+    except OSError:
         return 0
-    return max(0, resident - shared) * os.sysconf("SC_PAGE_SIZE")
+    return 1024 * (status.get("RssAnon", 0) + status.get("VmSwap", 0) + shared)
+
+
+def _kilobytes(path: str) -> dict[str, int]:
+    """Return the sizes in a file of /proc, by name."""
+    with open(path) as file:
+        words = [line.split() for line in file]
+    return {word[0].rstrip(":"): int(word[1]) for word in words if word[2:] == ["kB"]}
 
 
 def _cpu_seconds(pid: int) -> float:

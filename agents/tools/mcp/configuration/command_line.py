@@ -4,7 +4,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -411,12 +411,3 @@ def _parse_container(name: str, args: Sequence[str]) -> Launch:
             )
         sources.append(settings.get("source", settings.get("src", "")))
     return Launch(image=parsed.arguments[0], mounts=tuple(sources))
-
-
-def all_options() -> Iterator[tuple[str, Options]]:
-    """Yield each launcher with its allowed options, for docs and tests."""
-    yield from DIRECT_RUNNERS.items()
-    for name, verbs in RUNNERS.items():
-        for verb, options in verbs.items():
-            yield f"{name} {' '.join(verb)}", options
-    yield "docker run", CONTAINER
