@@ -62,9 +62,6 @@ class PriorityExecutor(Executor):
         self._thread.submit(self._run_next)
         return future
 
-    def queue_length(self, priority: Priority) -> int:
-        return len(self._waiting[priority])
-
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if cancel_futures:
             for queue in self._waiting.values():

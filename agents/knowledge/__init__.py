@@ -3,8 +3,6 @@
 from .chunking import CHUNK_SIZE, split_parts
 from .documents import (
     IngestResult,
-    afind,
-    asearch,
     default_collection,
     index_document,
     ingest,
@@ -14,17 +12,13 @@ from .documents import (
 from .parsing import ParsedPart
 from .readers import MAX_BYTES, UnreadableDocument, decode, find_files, read_file
 from .retrieval import find
-from .retrieval.tokenizer import MAX_TERMS, query_terms
 
 __all__ = [
     "CHUNK_SIZE",
     "MAX_BYTES",
-    "MAX_TERMS",
     "IngestResult",
     "ParsedPart",
     "UnreadableDocument",
-    "afind",
-    "asearch",
     "decode",
     "default_collection",
     "find",
@@ -32,7 +26,6 @@ __all__ = [
     "index_document",
     "ingest",
     "ingest_text",
-    "query_terms",
     "read_file",
     "search",
     "split_parts",

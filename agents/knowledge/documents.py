@@ -14,10 +14,8 @@ from django.utils import timezone
 from agents.engine import fault_injection
 from agents.engine.material import Passage
 from agents.models import Chunk, Collection, Document, DocumentPart, EmbeddingIndex
-from agents.tools.search import SearchResult
 
 from . import scope as scopes
-from . import search_threads
 from .chunking import find_title, split_parts
 from .embeddings import EmbeddingUnavailable
 from .parsing import ParsedPart
@@ -144,22 +142,6 @@ def search(
     """Return the most relevant passages in scope, by default in open collections."""
     scope = scopes.open_to_everyone() if scope is None else scope
     return find(query, top_k, scope=scope, queries=queries).passages
-
-
-async def asearch(
-    query: str,
-    top_k: int = 5,
-    *,
-    scope: Scope | None = None,
-    queries: Sequence[str] = (),
-) -> Sequence[Passage]:
-    return await search_threads.run(search, query, top_k, scope=scope, queries=queries)
-
-
-async def afind(
-    query: str, top_k: int = 5, *, scope: Scope, queries: Sequence[str] = ()
-) -> SearchResult:
-    return await search_threads.run(find, query, top_k, scope=scope, queries=queries)
 
 
 def _replace(

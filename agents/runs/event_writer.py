@@ -88,10 +88,6 @@ class EventWriter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="event-writer")
         self._task = asyncio.create_task(self._write())
 
-    async def keep(self, run: Run, event: Event) -> None:
-        """Save an event and wait for the commit."""
-        await self.add(run, event)
-
     def add(self, run: Run, event: Event) -> asyncio.Future[None]:
         """Return a future that is done once this and everything before it is committed."""
         return self._add(_Entry(run, self._loop.create_future(), event=sanitize_event(event)))

@@ -47,7 +47,7 @@ async def numbers(run):
 async def test_events_are_saved_in_order_before_they_are_published(journal, run, told):
     emit = EventFactory("helper")
     events = [emit(EventType.DELTA, content=str(at), step=1) for at in range(30)]
-    await asyncio.gather(*(journal.keep(run, event) for event in events))
+    await asyncio.gather(*(journal.add(run, event) for event in events))
 
     assert [seq for _, seqs, _ in told for seq in seqs] == list(range(1, 31))
     assert all(kept for _, _, kept in told)
@@ -57,33 +57,34 @@ async def test_events_are_saved_in_order_before_they_are_published(journal, run,
 async def test_an_invalid_event_does_not_affect_others(journal, run, told):
     other = await Run.objects.acreate(topic="chat.2", query="1 + 1")
     emit = EventFactory("helper")
-    good, bad = emit(EventType.DELTA, content="a"), emit(EventType.DELTA, content=object())
-    both = [journal.keep(run, good), journal.keep(run, bad), journal.keep(other, good)]
+    good = emit(EventType.DELTA, content="a")
+    bad = emit(EventType.STATUS, kind="retry")  # its step is missing
+    both = [journal.add(run, good), journal.add(run, bad), journal.add(other, good)]
 
     first, second, third = await asyncio.gather(*both, return_exceptions=True)
 
     assert (first, third) == (None, None)
-    assert isinstance(second, TypeError)
+    assert isinstance(second, KeyError)
     assert (await numbers(run), await numbers(other)) == ([1], [1])
     assert [seqs for _, seqs, _ in told] == [[1], [1]]
 
 
 async def test_a_duplicate_event_number_is_saved_once(journal, run, told):
     event = EventFactory("helper")(EventType.DELTA, content="a")
-    await journal.keep(run, event)
+    await journal.add(run, event)
 
     with pytest.raises(IntegrityError):
-        await journal.keep(run, event)
+        await journal.add(run, event)
     assert await numbers(run) == [1]
 
 
 async def test_nothing_is_added_to_a_run_that_was_closed(journal, run):
     emit = EventFactory("helper")
-    await journal.keep(run, emit(EventType.DELTA, content="a", step=1))
+    await journal.add(run, emit(EventType.DELTA, content="a", step=1))
     await journal.close(run, event_store.Ending(StopReason.CANCELLED))
 
     with pytest.raises(RunIsOver):
-        await journal.keep(run, emit(EventType.DELTA, content="b", step=1))
+        await journal.add(run, emit(EventType.DELTA, content="b", step=1))
     await run.arefresh_from_db()
     assert (run.status, run.answer) == ("stopped", "a")
     assert await numbers(run) == [1, 2]
@@ -110,7 +111,7 @@ async def test_a_run_that_ends_while_being_closed_ends_once(journal, run):
     end = emit(EventType.RUN_FINISHED, stopped_reason="completed", **data)
     close = journal.close(run, event_store.Ending(StopReason.CANCELLED))
 
-    await asyncio.gather(close, journal.keep(run, end))
+    await asyncio.gather(close, journal.add(run, end))
 
     await run.arefresh_from_db()
     assert run.status == "completed"
@@ -126,7 +127,7 @@ async def test_a_commit_with_a_lost_confirmation_is_not_repeated(journal, run, m
             raise troubles.pop()
 
     monkeypatch.setattr(event_writer, "_commit_batch", commit_then_fail)
-    await journal.keep(run, EventFactory("helper")(EventType.DELTA, content="a", step=1))
+    await journal.add(run, EventFactory("helper")(EventType.DELTA, content="a", step=1))
 
     assert await RunEvent.objects.filter(run=run).acount() == 1
 
@@ -154,7 +155,7 @@ async def test_events_that_arrive_during_a_write_are_one_batch(journal, run, mon
     monkeypatch.setattr(event_writer, "_commit", lambda b: (batches.append(len(b)), commit(b)))
     emit = EventFactory("helper")
     await asyncio.gather(
-        *(journal.keep(run, emit(EventType.DELTA, content="a")) for _ in range(100))
+        *(journal.add(run, emit(EventType.DELTA, content="a")) for _ in range(100))
     )
 
     assert sum(batches) == 100

@@ -95,12 +95,12 @@ def test_only_one_process_can_acquire_a_run():
 async def test_a_former_owner_cannot_write():
     run = await sync_to_async(create_running_run)("a")
     journal, stamp = EventWriter(), EventFactory("helper")
-    await journal.keep(run, stamp(EventType.RUN_STARTED, query="6 * 7"))
+    await journal.add(run, stamp(EventType.RUN_STARTED, query="6 * 7"))
     await sync_to_async(leases.release)(run)
     await sync_to_async(leases.acquire)(await Run.objects.aget(pk=run.pk))
 
     with pytest.raises(RunIsOver):
-        await journal.keep(run, stamp(EventType.STATUS, kind="retry", step=1))
+        await journal.add(run, stamp(EventType.STATUS, kind="retry", step=1))
 
     await journal.stop()
     assert await run.events.acount() == 1

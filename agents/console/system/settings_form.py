@@ -23,10 +23,6 @@ class SettingRow:
     field: forms.BoundField
     default: str
 
-    @property
-    def is_switch(self) -> bool:
-        return self.setting.kind is Kind.BOOLEAN
-
 
 class SettingsForm(forms.Form):
     """All settings; only what was changed on this page is saved."""

@@ -37,7 +37,6 @@ __all__ = [
     "by_severity",
     "compile_pattern",
     "estimate_tokens",
-    "normalized_text",
     "try_pattern",
 ]
 
@@ -102,13 +101,6 @@ class Guardrails:
         self._rules = _rules_by_stage(tuple(self.patterns))
         self.count_tokens = count_tokens or estimate_tokens
         self.model_checks = model_checks or ModelChecks()
-
-    def check_input(self, text: str) -> GuardrailResult:
-        """Return the worst finding; if it masks, `details` has the masked `text`."""
-        return _result_with_text(self.inspect(text, "input"))
-
-    def check_output(self, text: str) -> GuardrailResult:
-        return _result_with_text(self.inspect(text, "output"))
 
     def inspect(self, text: str, stage: Stage) -> Inspection:
         """Return all findings in a text and the masked text."""
@@ -291,18 +283,6 @@ def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
     text = str(value)
     mapped = change(text)
     return value if mapped == text else mapped
-
-
-def _result_with_text(inspected: Inspection) -> GuardrailResult:
-    result = inspected.result
-    if result.action is not GuardrailAction.MASK:
-        return result
-    return replace(result, details={**result.details, "text": inspected.text})
-
-
-def normalized_text(text: str) -> str:
-    """Return the text normalized: one form per letter, nothing invisible."""
-    return normalize(text).text
 
 
 def max_token_count(text: str) -> int:

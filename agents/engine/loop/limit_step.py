@@ -80,9 +80,6 @@ class LimitStop:
         yield stop_event(self.run_state, self.limit)
 
 
-LimitStep = LimitRequest | WrapUp | LimitStop
-
-
 def stop_event(run_state: RunState, limit: RunLimit, answer: str = "") -> Event:
     """Return the last event of a run that a person stopped at a limit."""
     return finish_event(run_state, StopReason.CANCELLED, answer=answer, detail=limit.message)

@@ -32,7 +32,6 @@ from .models import Problem
 Kind = Problem.Kind
 Why = Approval.Why
 FINISHED = [status for status in Run.Status if status not in Run.LIVE]
-BAD_STATUSES = (Run.Status.FAILED, Run.Status.BLOCKED, Run.Status.STOPPED)
 NO_TOOL = "There is no tool named "
 GAVE_UP = "Gave up after "
 NOT_CALLED = "Error: the tool wasn't called, because the run's budget is used up."

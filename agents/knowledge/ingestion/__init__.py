@@ -3,7 +3,7 @@
 Requests only save rows. A thread of the web process, or of a worker, does the rest (`queue`).
 """
 
-from .documents import add_file, add_folder, add_url, cancel, delete, refresh, retry
+from .documents import add_file, add_url, cancel, delete, refresh, retry
 from .progress import topic
 from .queue import (
     process,
@@ -20,7 +20,6 @@ __all__ = [
     "MAX_PAGES",
     "SitemapUnreadable",
     "add_file",
-    "add_folder",
     "add_sitemap",
     "add_url",
     "cancel",

@@ -1,18 +1,16 @@
 """Adds, replaces, retries, cancels and deletes documents; the queue reads them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from django.core.files.base import File
 from django.db import transaction
 
 from agents.db import claims
 from agents.db.sanitize import visible_name
-from agents.knowledge.files import release, save
-from agents.knowledge.parsing import MAX_FILE_BYTES
+from agents.knowledge.files import release
 from agents.knowledge.parsing.parsers.sniffing import BY_ENDING
 from agents.models import Chunk, Collection, Document, StoredFile
 from agents.models.types import AnyUser
@@ -79,21 +77,6 @@ def add_file(
             transaction.on_commit(lambda: release([replaced]))
         _announce_queued(document)
     return document
-
-
-def add_folder(
-    collection: Collection, folder: Path, *, owner: AnyUser | None = None
-) -> Iterator[Document]:
-    """Add the documents in a folder of the server and its subfolders.
-
-    Only for commands: a browser uploads a folder as many files. Links aren't followed.
-    """
-    for path in find_files(folder):
-        with transaction.atomic(), path.open("rb") as file:
-            pieces = File(file).chunks(256 * 1024)
-            stored = save(pieces, name=path.name, owner=owner, max_bytes=MAX_FILE_BYTES)
-            document = add_file(collection, owner, str(path.relative_to(folder)), stored)
-        yield document
 
 
 def find_files(folder: Path) -> list[Path]:

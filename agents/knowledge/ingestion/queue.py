@@ -159,7 +159,7 @@ def give_back() -> None:
 
 
 def process_waiting() -> int:
-    """Read everything that is queued, as a command does, and return how many documents."""
+    """Read everything that is queued in this thread, and return how many documents."""
     count = 0
     while (document := claim()) is not None:
         process(document)

@@ -20,22 +20,6 @@ WORD = re.compile(
 ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 
 
-def query_terms(query: str) -> list[str]:
-    """Return the search terms.
-
-    Hiragana is mostly grammar, and only used if there is nothing else.
-    """
-    tokens: list[str] = []
-    for run in WORD.findall(normalize(query)):
-        if CJK_RUN.match(run) and not HIRAGANA_RUN.match(run):
-            tokens += bigrams(run) or run
-        else:
-            tokens.append(run)
-    terms = [term for term in dict.fromkeys(tokens) if term not in STOP_WORDS]
-    significant = [term for term in terms if not HIRAGANA_RUN.match(term)]
-    return (significant or terms)[:MAX_TERMS]
-
-
 def index_terms(text: str) -> str:
     """Return the text as index terms."""
     return CJK_RUN.sub(

@@ -17,7 +17,7 @@ from .starts import (
     lock_user,
     start_run,
 )
-from .states import BudgetState, read, read_limits, read_shared
+from .states import BudgetState, read, read_limits
 
 __all__ = [
     "Budget",
@@ -43,7 +43,6 @@ __all__ = [
     "paying",
     "read",
     "read_limits",
-    "read_shared",
     "reset_sentence",
     "resolve",
     "start_run",

@@ -69,10 +69,6 @@ _known: set[CounterKey] = set()
 MAX_KNOWN = 10_000
 
 
-def forget_known() -> None:
-    _known.clear()
-
-
 def read(limits: Sequence[Limit], moment: datetime) -> dict[CounterKey, Count]:
     """Return the counters of these limits without changing any."""
     keys = counter_keys(limits, moment)

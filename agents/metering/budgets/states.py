@@ -45,11 +45,6 @@ def read(
     return read_limits(limits.limits_for(payer, groups_of(user), model=model, tool=tool))
 
 
-def read_shared() -> list[BudgetState]:
-    """Return the limits of groups, agents, models, tools and of all users together."""
-    return read_limits([limit for limit in limits.saved_limits() if limit.amount is not None])
-
-
 def read_limits(chosen: Sequence[Limit]) -> list[BudgetState]:
     """Return the state of these limits, also of values that aren't limited."""
     if not chosen:

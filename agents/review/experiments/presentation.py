@@ -205,11 +205,6 @@ class ResultView:
             return None
         return round(100 * (self.result.score - self.compared.score))
 
-    @property
-    def other_percent(self) -> int | None:
-        score = self.compared.score if self.compared else None
-        return None if score is None else round(100 * score)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:

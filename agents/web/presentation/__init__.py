@@ -10,7 +10,6 @@ from .run_view import (
     FULL,
     RunView,
     model_label,
-    run_views,
     step_views,
     visible_steps,
 )
@@ -29,7 +28,6 @@ __all__ = [
     "StepView",
     "CommentThread",
     "model_label",
-    "run_views",
     "step_views",
     "text_url",
     "trace_url",

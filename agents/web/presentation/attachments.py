@@ -63,10 +63,6 @@ class AttachmentView:
         return f"{self.path}?size=thumbnail" if self.path and is_large else self.path
 
     @property
-    def short_digest(self) -> str:
-        return str(self.ref.get("digest", ""))[:12] if self.path else ""
-
-    @property
     def thumbnail_size(self) -> tuple[int, int] | None:
         """Width and height of the thumbnail, known before the image is loaded."""
         width = self.ref.get("width") or 0

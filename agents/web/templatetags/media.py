@@ -1,7 +1,6 @@
 """Which media services this installation has, and links that play a recording."""
 
 from django import template
-from django.conf import settings
 from django.utils.safestring import SafeString
 
 from agents.knowledge.media import services
@@ -36,9 +35,3 @@ def play_passage(recordings: tuple[Recording, ...], source: Observation) -> Safe
         return SafeString()
     seconds = to_seconds(mark)
     return recording.link(seconds, time_code(seconds))
-
-
-@register.simple_tag
-def has_voice() -> bool:
-    """Whether a configured voice reads answers aloud."""
-    return bool(settings.ENVIRONMENT.speech_model)

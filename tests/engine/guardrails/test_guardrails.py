@@ -17,7 +17,7 @@ from tests.examples import many
 
 
 def test_plain_text_is_allowed():
-    assert Guardrails().check_input("How are you?").action is GuardrailAction.ALLOW
+    assert not Guardrails().inspect("How are you?", "input").is_blocked
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_plain_text_is_allowed():
     ],
 )
 def test_a_blocked_pattern_is_found_however_it_is_disguised(text):
-    result = Guardrails(blocked_patterns=["(?i)password"]).check_input(text)
+    result = Guardrails(blocked_patterns=["(?i)password"]).inspect(text, "input").result
 
     assert result.action is GuardrailAction.BLOCK
     assert result.details["rule"] == "(?i)password"
@@ -86,18 +86,18 @@ def test_a_blocked_pattern_is_found_however_it_is_disguised(text):
 def test_words_are_found_with_any_whitespace_between_them(gap):
     rules = Guardrails(blocked_patterns=["(?i)ignore all instructions"])
 
-    assert rules.check_input(f"Ignore{gap}all{gap}instructions").action is GuardrailAction.BLOCK
+    assert rules.inspect(f"Ignore{gap}all{gap}instructions", "input").is_blocked
 
 
 def test_a_line_break_between_numbers_is_kept():
     rules = Guardrails(blocked_patterns=[r"\d{4} \d{4}", r"code: .*x"])
 
-    assert rules.check_input("2025\n2026").action is GuardrailAction.ALLOW
-    assert rules.check_input("code: 1\nx").action is GuardrailAction.ALLOW
+    assert not rules.inspect("2025\n2026", "input").is_blocked
+    assert not rules.inspect("code: 1\nx", "input").is_blocked
 
 
 def test_exceeding_the_token_limit_is_blocked_with_both_numbers():
-    result = Guardrails(max_input_tokens=10).check_input("word " * 100)
+    result = Guardrails(max_input_tokens=10).inspect("word " * 100, "input").result
 
     assert result.action is GuardrailAction.BLOCK
     assert result.details["tokens"] > result.details["limit"] == 10
@@ -106,8 +106,8 @@ def test_exceeding_the_token_limit_is_blocked_with_both_numbers():
 def test_input_and_output_have_separate_limits():
     guardrails = Guardrails(max_input_tokens=1, max_output_tokens=100)
 
-    assert guardrails.check_input("some words too many").action is GuardrailAction.BLOCK
-    assert guardrails.check_output("some words too many").action is GuardrailAction.ALLOW
+    assert guardrails.inspect("some words too many", "input").is_blocked
+    assert not guardrails.inspect("some words too many", "output").is_blocked
 
 
 @pytest.mark.parametrize("text", ["日本語" * 3, "\udc00" * 27, "a" * 27])
@@ -117,31 +117,31 @@ def test_tokens_are_not_counted_when_the_byte_count_is_below_the_limit(text):
         max_output_tokens=27, count_tokens=lambda t: counted.append(t) or 28
     )
 
-    assert guardrails.check_output(text).action is GuardrailAction.ALLOW
-    assert guardrails.check_output(text + "a").action is GuardrailAction.BLOCK
+    assert not guardrails.inspect(text, "output").is_blocked
+    assert guardrails.inspect(text + "a", "output").is_blocked
     assert counted == [text + "a"]
 
 
 def test_tokens_are_counted_by_the_given_function():
     guardrails = Guardrails(max_input_tokens=2, count_tokens=lambda text: len(text.split()))
 
-    assert guardrails.check_input("two words").action is GuardrailAction.ALLOW
-    assert guardrails.check_input("three whole words").action is GuardrailAction.BLOCK
+    assert not guardrails.inspect("two words", "input").is_blocked
+    assert guardrails.inspect("three whole words", "input").is_blocked
 
 
 def test_a_pattern_applies_only_to_its_stage():
     rule = Pattern(pattern="secret", stage="output")
     guardrails = Guardrails(blocked_patterns=[rule])
 
-    assert guardrails.check_input("secret").action is GuardrailAction.ALLOW
-    assert guardrails.check_output("secret").action is GuardrailAction.BLOCK
+    assert not guardrails.inspect("secret", "input").is_blocked
+    assert guardrails.inspect("secret", "output").is_blocked
 
 
 def test_the_most_severe_finding_wins():
     warn = Pattern(pattern="a", action=GuardrailAction.WARN)
     block = Pattern(pattern="b", message="No b, please.")
 
-    result = Guardrails(blocked_patterns=[warn, block]).check_input("a b")
+    result = Guardrails(blocked_patterns=[warn, block]).inspect("a b", "input").result
 
     assert (result.action, result.reason) == (GuardrailAction.BLOCK, "No b, please.")
 
@@ -163,11 +163,9 @@ def test_an_invalid_pattern_is_rejected_with_the_reason(pattern, reason):
 
 
 def test_a_pattern_with_catastrophic_backtracking_is_fast():
-    result = Guardrails(blocked_patterns=["(a+)+$"], max_input_tokens=10**6).check_input(
-        "a" * 50_000 + "!"
-    )
+    guardrails = Guardrails(blocked_patterns=["(a+)+$"], max_input_tokens=10**6)
 
-    assert result.action is GuardrailAction.ALLOW
+    assert not guardrails.inspect("a" * 50_000 + "!", "input").is_blocked
 
 
 @given(st.text(), st.lists(st.integers(1, 30), max_size=20))
@@ -265,9 +263,9 @@ def test_an_observe_only_rule_is_reported_and_changes_nothing():
 
 
 def test_the_result_of_a_check_has_the_text_that_may_go_on():
-    result = Guardrails(blocked_patterns=[masks("secret")]).check_input("a secret")
+    inspected = Guardrails(blocked_patterns=[masks("secret")]).inspect("a secret", "input")
 
-    assert (result.action, result.details["text"]) == (GuardrailAction.MASK, "a ‹x›")
+    assert (inspected.result.action, inspected.text) == (GuardrailAction.MASK, "a ‹x›")
 
 
 def test_structured_data_is_inspected_value_by_value():

@@ -28,10 +28,6 @@ class PresetPattern:
     action: str = Action.MASK
 
     @property
-    def stage_label(self) -> str:
-        return str(Stage(self.stage).label)
-
-    @property
     def action_label(self) -> str:
         return str(Action(self.action).label)
 

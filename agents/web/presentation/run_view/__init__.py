@@ -1,7 +1,7 @@
 """A run for display: its rows, answer, feedback and times."""
 
 from .rows import BARE, BRIEF, FULL, step_views, visible_steps
-from .view import RunView, model_label, run_views
+from .view import RunView, model_label
 
 __all__ = [
     "BARE",
@@ -9,7 +9,6 @@ __all__ = [
     "FULL",
     "RunView",
     "model_label",
-    "run_views",
     "step_views",
     "visible_steps",
 ]

@@ -1,6 +1,5 @@
 """A run for display: everything the templates read."""
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from django.utils.functional import cached_property
@@ -174,10 +173,6 @@ class RunView(RunFeedback):
     @property
     def advice(self) -> str:
         return translate(self.run.advice)
-
-
-def run_views(runs: Iterable[Run]) -> list[RunView]:
-    return [RunView(run, place="trace") for run in runs]
 
 
 def model_label(name: str) -> str:

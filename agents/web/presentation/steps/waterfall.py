@@ -89,10 +89,6 @@ class TimeBreakdown:
     def tools_ms(self) -> float:
         return self.tools * 1000
 
-    @property
-    def waiting_ms(self) -> float:
-        return self.waiting * 1000
-
 
 @dataclass
 class Waterfall:
