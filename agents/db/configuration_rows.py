@@ -31,7 +31,7 @@ Values = ParamSpec("Values")
 
 
 def _columns_without(model: type[Model], *names: str) -> str:
-    columns = (field.column for field in model._meta.concrete_fields)
+    columns = [str(field.column) for field in model._meta.concrete_fields]
     return ", ".join(column for column in columns if column not in names)
 
 
