@@ -59,7 +59,7 @@ class RunExecutor:
         ended, _ = await asyncio.wait([task], timeout=STOP_TIMEOUT_SECONDS)
         return bool(ended)
 
-    async def close(
+    async def end_run(
         self, run: Run, ending: event_store.Ending, epoch: int | None = None
     ) -> None:
         with suppress(RunIsOver):
@@ -74,7 +74,7 @@ class RunExecutor:
             self.following.add(task)
             task.add_done_callback(self.following.discard)
 
-    async def finish(self) -> None:
+    async def refuse_new(self) -> None:
         """Start nothing new when a run ends from now on."""
         self.is_closing = True
         if self.following:
@@ -93,7 +93,7 @@ class RunExecutor:
         if why == SHUTDOWN:
             # In any case: a task cancelled before its first step has done nothing.
             for run in unfinished:
-                await self.close(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
+                await self.end_run(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
         self.heartbeat.cancel()
         await asyncio.wait([self.heartbeat])
         await self.event_writer.stop()
@@ -140,13 +140,13 @@ class RunExecutor:
         except asyncio.CancelledError as cancelled:
             if cancelled.args not in DETACH_REASONS:
                 ending = event_store.Ending(StopReason.CANCELLED, outcomes=outcomes)
-                await self.close(run, ending, run.epoch)
+                await self.end_run(run, ending, run.epoch)
         except RunCancelled as stopped:
             ending = event_store.Ending(StopReason.CANCELLED, str(stopped), "", outcomes)
-            await self.close(run, ending, run.epoch)
+            await self.end_run(run, ending, run.epoch)
         except AgentError as error:
             ending = event_store.Ending(StopReason.ERROR, str(error), error.advice, outcomes)
-            await self.close(run, ending, run.epoch)
+            await self.end_run(run, ending, run.epoch)
         except RunIsOver:
             logger.info("Run %s kept executing after it was closed.", run.pk)
         except DATABASE_ERRORS as error:
@@ -158,7 +158,7 @@ class RunExecutor:
             logger.exception("Run %s failed.", run.pk)
             sentence = _("Something went wrong on the server.")
             ending = event_store.Ending(StopReason.ERROR, sentence, ADVICE, outcomes)
-            await self.close(run, ending, run.epoch)
+            await self.end_run(run, ending, run.epoch)
         finally:
             buffer.leave()
 
@@ -213,7 +213,7 @@ def current() -> RunExecutor:
     return _executors[loop]
 
 
-async def close(grace: float, why: str) -> list[Run]:
+async def shut_down(grace: float, why: str) -> list[Run]:
     """Stop all runs on this event loop; return those that didn't end in time.
 
     The executor stays current until then, so runs that still start are stopped, too.
@@ -221,7 +221,7 @@ async def close(grace: float, why: str) -> list[Run]:
     loop = asyncio.get_running_loop()
     if (executor := _executors.get(loop)) is None:
         return []
-    await executor.finish()
+    await executor.refuse_new()
     unfinished = await executor.stop(grace, why)
     del _executors[loop]
     return unfinished

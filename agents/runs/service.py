@@ -321,7 +321,9 @@ async def stop(run: Run) -> None:
         logger.warning("Run %s didn't stop in time. It is closed anyway.", run.pk)
     # In any case: a task cancelled before its first step has closed nothing, and how far the
     # calls of a dead process got is unknown.
-    await local_executor.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
+    await local_executor.end_run(
+        run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended)
+    )
     local_executor.notify_in_background(run)
 
 
@@ -351,7 +353,7 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     """
     if isolation.tasks:
         await asyncio.wait(isolation.tasks.values(), timeout=2 * jobs.STOP_SECONDS)
-    unfinished = await executor.close(grace, HANDOVER if hand_over else SHUTDOWN)
+    unfinished = await executor.shut_down(grace, HANDOVER if hand_over else SHUTDOWN)
     # Now that everything is written, the next owner sees all of it.
     await database.run(_release_all, unfinished)
     await mcp_servers.shut_down()
