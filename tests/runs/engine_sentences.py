@@ -71,7 +71,6 @@ NOT_SAID = {
     "a line without an end",
     "a person",
     "an event that is not a chunk",
-    "docker run",
     "no name server answered",
     "the answer is too large for a list of models",
     "the name is not known",
