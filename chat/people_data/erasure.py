@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import Model, Q
+from django.db.models import Model
 from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -56,8 +56,6 @@ from .quotation_matcher import MIN_TEXT_CHARS, REDACTED
 from .text_columns import TEXT_COLUMNS
 
 PAGE_SIZE = 200
-# Their accounts are gone, but the database may still hold what was deleted.
-ERASED = Q(user=None, leaves_at__isnull=False)
 # Their tables are overwritten at the end.
 WIPED_MODELS: list[type[Model]] = [
     *TEXT_COLUMNS,
@@ -188,7 +186,8 @@ def overwrite_deleted() -> str:
 
     Until then their erasure isn't finished, and another process continues it.
     """
-    erased = list(AuditPerson.objects.filter(ERASED).values_list("pk", flat=True))
+    unfinished = AuditPerson.objects.filter(user=None, leaves_at__isnull=False)
+    erased = list(unfinished.values_list("pk", flat=True))
     tables = {model._meta.db_table for model in WIPED_MODELS}
     tables.update(full_text.drop_deleted_words())
     storage = free_space.wipe(tables)

@@ -38,8 +38,8 @@ STORAGE_SENTENCES = {
         "PostgreSQL has freed the space and will overwrite it with new rows."
     ),
     free_space.TOO_LARGE: gettext_lazy(
-        "The database is too large to be written anew while it is in use. Parts of this data "
-        "may stay in its free space until you stop the server and run VACUUM on it."
+        "The database is too large to be rewritten while it is in use. Until you stop the "
+        "server and run VACUUM on it, its free space may still contain parts of this data."
     ),
     free_space.AUTOMATIC: gettext_lazy(
         "PostgreSQL will free the space by itself and overwrite it with new rows."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, connection
 
-# Writing a larger SQLite database anew would let everyone else wait for too long.
+# Rewriting a larger SQLite database would block other writers for too long.
 MAX_REWRITTEN_BYTES = 256 * 2**20
 MAX_ATTEMPTS = 20
 RETRY_SECONDS = 0.25
@@ -25,14 +25,14 @@ def wipe(tables: Iterable[str]) -> str:
     """Overwrite deleted data; return how far that went.
 
     SQLite overwrites what it deletes (`secure_delete`), but when it moves rows between pages,
-    copies can stay in the free part of a page. So the file is written anew. Its log is
-    truncated here, which waits for readers. PostgreSQL marks the space as free for reuse.
+    copies can stay in the free part of a page. So the file is rewritten. Its log is
+    truncated, which waits for readers. PostgreSQL marks the space as free for reuse.
     """
     if connection.in_atomic_block:
         return LATER
     if connection.vendor == "postgresql":
         table_list = ", ".join(map(connection.ops.quote_name, sorted(tables)))
-        # Without the permission, PostgreSQL does it by itself some time.
+        # Without the permission, it is left to PostgreSQL's autovacuum.
         return VACUUMED if _vacuum(table_list) else AUTOMATIC
     is_small = Path(connection.settings_dict["NAME"]).stat().st_size <= MAX_REWRITTEN_BYTES
     if is_small and not _vacuum():
@@ -61,7 +61,7 @@ def _truncate_log() -> bool:
 
 
 def _vacuum(table_list: str = "") -> bool:
-    """Return whether it was possible; there may be no permission, or the database is busy."""
+    """Return False if the database is busy, or the permission is missing."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(f"VACUUM {table_list}")

@@ -17,7 +17,7 @@ from tests.bench.engine import fake_llm
 from tests.bench.processes import child, cpu, free_port, wait_for_page
 from tests.bench.product import output
 from tests.bench.rounds import Reading, Size, rows
-from tests.scaled.fleet import start_services
+from tests.scaled.fleet import scaled_mode, start_services
 from tests.services import PostgreSQL, Redis
 
 ONE, TWO = "1 web, 1 worker", "2 web, 2 workers"
@@ -53,15 +53,6 @@ class Services:
 
     database: PostgreSQL
     layer: Redis
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {
-            "ASHIATO_DATABASE_URL": self.database.url,
-            "ASHIATO_REDIS_URL": self.layer.url,
-            "ASHIATO_SECRET_KEY": "the same for all",
-            "ASHIATO_WORKERS": "true",
-        }
 
     def spent(self, fleet: psutil.Popen) -> dict[str, float]:
         """Return CPU seconds by program, commits, written rows and Redis commands so far."""
@@ -118,7 +109,8 @@ def _fleet(
 ) -> Iterator[Server]:
     """Start as many web processes as workers."""
     ports, log = tuple(free_port() for _ in range(count)), folder / "fleet.log"
-    env = services.environment | {
+    environment = scaled_mode(services.database, services.layer, count).environment
+    env = environment | {
         "ASHIATO_DATA": str(folder / "data"),
         "ASHIATO_MODEL": f"openai/{PLAN.model}",
         "ASHIATO_MODEL_URL": f"http://127.0.0.1:{llm}/v1",

@@ -317,6 +317,8 @@ async def test_the_heartbeat_continues_after_a_failure(monkeypatch):
         while len(beats) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
+    assert not executor.current().heartbeat.done()
+
 
 async def test_a_run_can_finish_within_the_shutdown_grace_period(use_tool):
     tool = use_tool(Held())

@@ -359,18 +359,22 @@ def test_any_operation_is_read_without_an_exception(value):
     with suppress(BadDocument):
         for each in read(document).operations:
             if not each.reason:
-                HttpTool(
+                tool = HttpTool(
                     {"name": "x", "parameters": each.parameters, "http": each.binding},
                     f"{BASE}{each.endpoint_path}",
                     method=each.method,
                 )
+                assert tool.parameters["type"] == "object"
 
 
 @given(VALUES)
 def test_any_schema_is_read_without_an_exception(value):
     document = copy.deepcopy(SHOP)
     document["components"]["schemas"]["Item"] = value
-    json_schema.validate_schema(operation("orders_create", document).parameters)
+    parameters = operation("orders_create", document).parameters
+
+    json_schema.validate_schema(parameters)
+    assert parameters["type"] == "object"
 
 
 def test_an_operation_with_too_many_parameters_is_rejected():

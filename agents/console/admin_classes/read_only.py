@@ -1,4 +1,4 @@
-"""The admin class of records that nobody changes."""
+"""The admin class of read-only records."""
 
 from django.http import HttpRequest
 

@@ -108,7 +108,7 @@ class SessionList:
         return replace(self, filed=filed, recent=recent)
 
     def used_now(self, pk: int) -> "SessionList | None":
-        """Return the list with this chat as the last used; None if that isn't known."""
+        """Return the list with this chat at the top; None if it isn't a recent one."""
         for row in self.recent:
             if row.pk == pk:
                 others = [other for other in self.recent if other.pk != pk]

@@ -27,7 +27,7 @@ def deleted(person):
     return Path(connection.settings_dict["NAME"])
 
 
-def test_a_database_is_written_anew(deleted):
+def test_a_database_is_rewritten(deleted):
     size = deleted.stat().st_size
 
     assert free_space.wipe([]) == free_space.OVERWRITTEN
