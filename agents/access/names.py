@@ -9,3 +9,8 @@ def display_name(user: AnyUser | None) -> str:
         return ""
     profile = getattr(user, "profile", None)
     return (profile.display_name if profile else "") or user.get_username()
+
+
+def initials(name: str) -> str:
+    """Return two letters, or one in scripts with wide characters."""
+    return name[:2].upper() if name[:2].isascii() else name[:1]

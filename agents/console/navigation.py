@@ -1,6 +1,6 @@
 """The console's menu, ordered by an administrator's tasks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
-from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from . import caches
@@ -20,256 +19,300 @@ from .tool_admin import circuit_breakers
 Entry = dict[str, Any]  # in the format of Django's templates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolePage:
-    """A page without a model; its permission decides who sees it in the menu."""
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A page of an entry: a model's list, or a page of our own that its permission opens."""
 
+    page: str  # a model's label or a view
     name: str | Promise
-    description: str | Promise
-    view: str
-    permission: str
+    about: str | Promise
+    permission: str = ""
 
     def menu_entry(self) -> Entry:
+        """Return a page without a model in the format of Django's templates."""
         return {
-            "name": self.name,
-            "about": self.description,
-            "object_name": self.view.partition(":")[2],
-            "admin_url": reverse(self.view),
+            "object_name": self.page.partition(":")[2],
+            "admin_url": reverse(self.page),
             "add_url": None,
             "view_only": True,
-            "key": self.view,
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TabGroup:
-    """Pages that are one entry of the menu; `tabs` are their labels or views, in order."""
-
-    name: str | Promise
-    tabs: Mapping[str, str | Promise]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MenuSection:
-    """A heading with models, their descriptions, and pages before or after them."""
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    """An entry of the menu; it leads to the first of its tabs that the user can open."""
 
     key: str
     name: str | Promise
     icon: str
-    rows: Mapping[str, str | Promise]
-    pages: tuple[ConsolePage, ...] = ()
-    has_pages_first: bool = False
-    groups: tuple[TabGroup, ...] = ()
+    tabs: tuple[Tab, ...]
+    starts_group: bool = False
 
 
+HOME = "admin:index"
 MENU = (
-    MenuSection(
-        key="agents",
-        name=_("Agents & tools"),
-        icon="tool",
-        rows={
-            "agents.Agent": _("Instructions, model, tools and limits of each agent."),
-            "agents.LanguageModel": _("API key, prices and limits of each model."),
-            "agents.ToolRegistration": _("What agents can use, and what requires approval."),
-            "agents.DatabaseConnection": _("Databases that agents can query with SQL."),
-            "agents.McpServer": _("Connect more tools over MCP."),
-            "agents.Workflow": _("Plans with fixed steps that run the same way every time."),
-            "agents.Schedule": _("When workflows start automatically."),
-        },
-        pages=(
-            ConsolePage(
-                name=_("Circuit breakers"),
-                description=_("Models and tools that are paused because they keep failing."),
-                view="admin:agents_circuits",
-                permission="agents.change_agent",
-            ),
-        ),
-        groups=(
-            TabGroup(
-                name=_("Workflows"),
-                tabs={"agents.Workflow": _("Workflows"), "agents.Schedule": _("Schedules")},
+    MenuEntry(
+        "home",
+        _("Home"),
+        "home",
+        (
+            Tab(HOME, _("Overview"), _("What needs attention, and the main figures.")),
+            Tab(
+                "dashboard:overview",
+                _("Dashboard"),
+                _("Cost, quality and speed of agents over time."),
+                "dashboard.view_dashboard",
             ),
         ),
     ),
-    MenuSection(
-        key="knowledge",
-        name=_("Knowledge"),
-        icon="book",
-        rows={
-            "agents.Document": _("Documents the search tool uses."),
-            "agents.Collection": _("Documents for everyone, or for some groups."),
-            "agents.Experience": _(
-                "What agents learned from feedback, and what awaits a review."
+    MenuEntry(
+        "agents",
+        _("Agents"),
+        "footprints",
+        (
+            Tab(
+                "agents.Agent",
+                _("Agents"),
+                _("Instructions, model, tools and limits of each agent."),
             ),
-            "agents.MemoryExclusion": _("Groups for which agents remember nothing."),
-        },
-        groups=(
-            TabGroup(
-                name=_("Learning & memory"),
-                tabs={
-                    "agents.Experience": _("Experiences"),
-                    "agents.MemoryExclusion": _("Groups without memory"),
-                },
+            Tab(
+                "agents.Workflow",
+                _("Workflows"),
+                _("Plans with fixed steps that run the same way every time."),
+            ),
+            Tab("agents.Schedule", _("Schedules"), _("When workflows start automatically.")),
+        ),
+    ),
+    MenuEntry(
+        "models",
+        _("Models"),
+        "chip",
+        (
+            Tab(
+                "agents.LanguageModel",
+                _("Models"),
+                _("API key, prices and limits of each model."),
             ),
         ),
     ),
-    MenuSection(
-        key="safety",
-        name=_("Safety"),
-        icon="guardrail",
-        rows={"agents.GuardrailPattern": _("Rules that warn about, mask or block text.")},
-        pages=(
-            ConsolePage(
-                name=_("Guardrail hits"),
-                description=_("Hits of all rules, and whether they were correct."),
-                view="admin:agents_guardrail_hits",
-                permission="agents.review_runs",
+    MenuEntry(
+        "tools",
+        _("Tools"),
+        "tool",
+        (
+            Tab(
+                "agents.ToolRegistration",
+                _("Tools"),
+                _("What agents can use, and what requires approval."),
+            ),
+            Tab(
+                "agents.DatabaseConnection",
+                _("Databases"),
+                _("Databases that agents can query with SQL."),
+            ),
+            Tab("agents.McpServer", _("MCP servers"), _("Connect more tools over MCP.")),
+        ),
+    ),
+    MenuEntry(
+        "knowledge",
+        _("Knowledge"),
+        "book",
+        (
+            Tab("agents.Document", _("Documents"), _("Documents the search tool uses.")),
+            Tab(
+                "agents.Collection",
+                _("Collections"),
+                _("Documents for everyone, or for some groups."),
             ),
         ),
     ),
-    MenuSection(
-        key="people",
-        name=_("People & access"),
-        icon="people",
-        rows={
-            "auth.User": _("Who can sign in, and what they can do."),
-            "people.Invitation": _("Links that create accounts with a role and groups."),
-            "auth.Group": _("Users with the same permissions or role."),
-            "agents.ReviewScope": _("Which runs each reviewer can see."),
-            "agents.Quota": _("What users, groups, agents, models and tools can use."),
-            "agents.AuditEntry": _("Who did what, and who viewed whose data."),
-        },
-        pages=(
-            ConsolePage(
-                name=_("Roles"),
-                description=_("What each role can do."),
-                view="admin:people_roles",
-                permission="auth.view_user",
+    MenuEntry(
+        "guardrails",
+        _("Guardrails"),
+        "guardrail",
+        (
+            Tab(
+                "agents.GuardrailPattern",
+                _("Rules"),
+                _("Rules that warn about, mask or block text."),
             ),
-        ),
-        groups=(
-            TabGroup(
-                name=_("People"),
-                tabs={
-                    "auth.User": _("People"),
-                    "people.Invitation": _("Invitations"),
-                    "auth.Group": _("Groups"),
-                    "admin:people_roles": _("Roles"),
-                },
+            Tab(
+                "admin:agents_guardrail_hits",
+                _("Hits"),
+                _("Hits of all rules, and whether they were correct."),
+                "agents.review_runs",
             ),
         ),
     ),
-    MenuSection(
-        key="activity",
-        name=_("Activity"),
-        icon="trace",
-        has_pages_first=True,
-        rows={
-            "problems.Problem": _("Failures, blocks and bad ratings, grouped by their cause."),
-            "suggestions.Suggestion": _("What would make agents better, with its evidence."),
-            "alerts.AlertRule": _("What is announced when a problem is new, back or spiking."),
-            "alerts.AlertChannel": _("Where alerts and summaries go."),
-            "alerts.SummarySchedule": _("The main figures, sent every day, week or month."),
-            "alerts.Delivery": _("What was sent to each channel, and what failed."),
-            "review.ExampleSet": _("Questions with expected answers, run and scored together."),
-            "review.Example": _("Single questions, in any set."),
-            "experiments.Experiment": _("Example sets and backtests that were run."),
-        },
-        pages=(
-            ConsolePage(
-                name=_("Dashboard"),
-                description=_("Cost, quality and speed of agents over time."),
-                view="dashboard:overview",
-                permission="dashboard.view_dashboard",
+    MenuEntry(
+        "people",
+        _("People"),
+        "people",
+        (
+            Tab("auth.User", _("Users"), _("Who can sign in, and what they can do.")),
+            Tab(
+                "people.Invitation",
+                _("Invitations"),
+                _("Links that create accounts with a role and groups."),
             ),
-            ConsolePage(
-                name=_("Runs"),
-                description=_("Every run and its result, step by step."),
-                view="trace:list",
-                permission="agents.view_run",
+            Tab("auth.Group", _("Groups"), _("Users with the same permissions or role.")),
+            Tab(
+                "admin:people_roles", _("Roles"), _("What each role can do."), "auth.view_user"
             ),
-            ConsolePage(
-                name=_("Approvals"),
-                description=_("Requests that wait for a decision."),
-                view="runs:approvals",
-                permission="agents.view_approval",
+            Tab(
+                "agents.ReviewScope",
+                _("Reviewer access"),
+                _("Which runs each reviewer can see."),
             ),
-            ConsolePage(
-                name=_("Review"),
-                description=_("Runs that were flagged, and what reviewers said."),
-                view="trace:review",
-                permission="agents.review_runs",
-            ),
-            ConsolePage(
-                name=_("Notifications"),
-                description=_("Alerts that were sent to you."),
-                view="alerts:notifications",
-                permission="alerts.view_alertrule",
+            Tab(
+                "agents.MemoryExclusion",
+                _("Groups without memory"),
+                _("Groups for which agents remember nothing."),
             ),
         ),
-        groups=(
-            TabGroup(
-                name=_("Alerts"),
-                tabs={
-                    "alerts.AlertRule": _("Rules"),
-                    "alerts.AlertChannel": _("Channels"),
-                    "alerts.SummarySchedule": _("Summaries"),
-                    "alerts.Delivery": _("Deliveries"),
-                    "alerts:notifications": _("Your notifications"),
-                },
-            ),
-            TabGroup(
-                name=_("Evaluation"),
-                tabs={
-                    "review.ExampleSet": _("Example sets"),
-                    "review.Example": _("Examples"),
-                    "experiments.Experiment": _("Experiments"),
-                },
+        starts_group=True,
+    ),
+    MenuEntry(
+        "limits",
+        _("Limits"),
+        "cost",
+        (
+            Tab(
+                "agents.Quota",
+                _("Usage limits"),
+                _("What users, groups, agents, models and tools can use."),
             ),
         ),
     ),
-    MenuSection(
-        key="system",
-        name=_("System"),
-        icon="settings",
-        rows={},
-        pages=(
-            ConsolePage(
-                name=_("Health"),
-                description=_("Current status, and how to fix problems."),
-                view="admin:agents_health",
-                permission="agents.view_serverprocess",
+    MenuEntry(
+        "problems",
+        _("Problems"),
+        "flag",
+        (
+            Tab(
+                "problems.Problem",
+                _("Problems"),
+                _("Failures, blocks and bad ratings, grouped by their cause."),
             ),
-            ConsolePage(
-                name=_("Caches"),
-                description=_("Saved results of tools and models: size, hits and savings."),
-                view="admin:agents_caches",
-                permission=caches.PERMISSION,
+            Tab(
+                "suggestions.Suggestion",
+                _("Suggestions"),
+                _("What would make agents better, with its evidence."),
             ),
-            ConsolePage(
-                name=_("Settings"),
-                description=_(
-                    "Limits, timeouts, retention and default quotas of the installation."
-                ),
-                view="admin:agents_settings",
-                permission=settings_page.VIEW,
+        ),
+        starts_group=True,
+    ),
+    MenuEntry(
+        "evaluation",
+        _("Evaluation"),
+        "evaluation",
+        (
+            Tab(
+                "review.ExampleSet",
+                _("Example sets"),
+                _("Questions with expected answers, run and scored together."),
             ),
-            ConsolePage(
-                name=_("Configuration"),
-                description=_("Export, compare and import all settings as one file."),
-                view="admin:agents_configuration",
-                permission=configuration.PERMISSION,
+            Tab("review.Example", _("Examples"), _("Single questions, in any set.")),
+            Tab(
+                "experiments.Experiment",
+                _("Experiments"),
+                _("Example sets and backtests that were run."),
+            ),
+            Tab(
+                "agents.Experience",
+                _("Learning"),
+                _("What agents learned from feedback, and what awaits a review."),
+            ),
+        ),
+    ),
+    MenuEntry(
+        "alerts",
+        _("Alerts"),
+        "bell",
+        (
+            Tab(
+                "alerts.AlertRule",
+                _("Rules"),
+                _("What is announced when a problem is new, back or spiking."),
+            ),
+            Tab("alerts.AlertChannel", _("Channels"), _("Where alerts and summaries go.")),
+            Tab(
+                "alerts.SummarySchedule",
+                _("Summaries"),
+                _("The main figures, sent every day, week or month."),
+            ),
+            Tab(
+                "alerts.Delivery",
+                _("Deliveries"),
+                _("What was sent to each channel, and what failed."),
+            ),
+            Tab(
+                "alerts:notifications",
+                _("Your notifications"),
+                _("Alerts that were sent to you."),
+                "alerts.view_alertrule",
+            ),
+        ),
+    ),
+    MenuEntry(
+        "audit",
+        _("Audit log"),
+        "document",
+        (
+            Tab(
+                "agents.AuditEntry",
+                _("Audit log"),
+                _("Who did what, and who viewed whose data."),
+            ),
+        ),
+    ),
+    MenuEntry(
+        "health",
+        _("Health"),
+        "pulse",
+        (
+            Tab(
+                "admin:agents_health",
+                _("Health"),
+                _("Current status, and how to fix problems."),
+                "agents.view_serverprocess",
+            ),
+            Tab(
+                "admin:agents_circuits",
+                _("Circuit breakers"),
+                _("Models and tools that are paused because they keep failing."),
+                "agents.change_agent",
+            ),
+            Tab(
+                "admin:agents_caches",
+                _("Caches"),
+                _("Saved results of tools and models: size, hits and savings."),
+                caches.PERMISSION,
+            ),
+        ),
+        starts_group=True,
+    ),
+    MenuEntry(
+        "settings",
+        _("Settings"),
+        "settings",
+        (
+            Tab(
+                "admin:agents_settings",
+                _("Settings"),
+                _("Timeouts, retention and default limits of the installation."),
+                settings_page.VIEW,
+            ),
+            Tab(
+                "admin:agents_configuration",
+                _("Configuration file"),
+                _("Export, compare and import all settings as one file."),
+                configuration.PERMISSION,
             ),
         ),
     ),
 )
 RAW_DATA = _("Raw data")
-# Instead of the model's own.
-OWN_NAMES = {
-    "auth.User": _("People"),
-    "agents.Experience": _("Learning"),
-    "agents.Quota": _("Budgets"),
-}
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
@@ -286,57 +329,38 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 
 
 # What reviewers, who aren't staff, can open.
-REVIEWER_ENTRIES = {"problems.Problem", "dashboard:overview", "trace:review"}
+REVIEWER_PAGES = {"problems.Problem", "dashboard:overview"}
 
 
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
-    """Return everything this user can open, under our headings instead of Django's apps."""
+    """Return everything this user can open, under our entries instead of Django's apps."""
     models = _entries_by_label(apps)
-    sections: list[Entry] = []
-    for section in MENU:
-        rows = list(_pop_entries(section, models))
-        user = request.user
-        pages = [page.menu_entry() for page in section.pages if user.has_perm(page.permission)]
-        entries = [*pages, *rows] if section.has_pages_first else [*rows, *pages]
-        for group in section.groups:
-            entries = _grouped(entries, group)
-        sections.append(
-            {
-                "app_label": section.key,
-                "name": section.name,
-                "icon": section.icon,
-                "app_url": f"{reverse('admin:index')}#{section.key}",
-                "models": entries,
-            }
-        )
-    if models:
-        # The page that lists the other tables is current on each of them.
-        is_below = any(
-            request.path.startswith(table["admin_url"] or request.path + "/")
-            for table in models.values()
-        )
-        sections[-1]["models"].append(
-            {
-                "name": RAW_DATA,
-                "admin_url": reverse("admin:raw_data"),
-                "object_name": "raw",
-                "is_below": is_below,
-            }
-        )
-    if not request.user.is_staff:
-        for entry in sections:
-            entry["models"] = [e for e in entry["models"] if e.get("key") in REVIEWER_ENTRIES]
-    sections = [entry for entry in sections if entry["models"]]
-    _mark_current(sections, request.path)
-    return sections
+    menu: list[Entry] = []
+    for entry in MENU:
+        tabs = list(_open_tabs(entry, models, request))
+        if entry.key == "settings" and models and request.user.is_staff:
+            tabs.append(_raw_data_tab(models, request.path))
+        if tabs:
+            menu.append(
+                {
+                    "app_label": entry.key,
+                    "name": entry.name,
+                    "icon": entry.icon,
+                    "app_url": tabs[0]["admin_url"],
+                    "models": tabs,
+                    "starts_group": entry.starts_group,
+                }
+            )
+    _mark_current(menu, request.path)
+    return menu
 
 
 def raw_tables(apps: list[Entry]) -> list[Entry]:
     """Return the tables that have no page of their own in the menu."""
+    pages = {tab.page for entry in MENU for tab in entry.tabs}
     models = _entries_by_label(apps)
-    for section in MENU:
-        list(_pop_entries(section, models))
-    return sorted(models.values(), key=lambda entry: str(entry["name"]))
+    tables = [entry for label, entry in models.items() if label not in pages]
+    return sorted(tables, key=lambda entry: str(entry["name"]))
 
 
 def raw_data(request: HttpRequest) -> HttpResponse:
@@ -347,59 +371,65 @@ def raw_data(request: HttpRequest) -> HttpResponse:
     return render_page(request, "admin/raw_data.html", context)
 
 
-def current_page(sections: list[Entry]) -> dict[str, Any]:
-    """Return what the shell displays of the current page: description, group and its tabs."""
-    entries = [
-        entry for section in sections for entry in section["models"] if entry.get("is_here")
-    ]
-    tabs = [tab for entry in entries for tab in entry.get("tabs", [])]
-    leaf: Entry = next((tab for tab in tabs or entries if tab.get("is_here")), {})
-    context = {"about": leaf.get("about", "")}
-    if leaf.get("is_page"):
-        context |= {"page_group": entries[0]["name"], "page_tabs": tabs}
-    return context
+def current_page(menu: list[Entry]) -> dict[str, Any]:
+    """Return what the shell displays of the current page: description, entry and its tabs."""
+    for entry in menu:
+        for tab in entry["models"]:
+            if tab.get("is_here"):
+                context = {"about": tab["about"]}
+                if tab.get("is_page") and len(entry["models"]) > 1:
+                    context |= {"page_group": entry["name"], "page_tabs": entry["models"]}
+                return context
+    return {"about": ""}
 
 
-def _mark_current(sections: list[Entry], current_path: str) -> None:
-    """Mark the current page, its entry and its section: of nested URLs, the longest match."""
-    matches = [
-        (section, entry, page)
-        for section in sections
-        for entry in section["models"]
-        for page in entry.get("tabs") or [entry]
-        if page.get("is_below")
-        or current_path.startswith(page["admin_url"] or current_path + "/")
-    ]
-    for section, entry, page in sorted(matches, key=lambda match: len(match[2]["admin_url"]))[
-        -1:
-    ]:
-        section["is_here"] = entry["is_here"] = page["is_here"] = True
-        page["is_page"] = page is not entry and page["admin_url"] == current_path
-    if not matches and sections:
-        sections[0]["is_open"] = True
+def _open_tabs(
+    entry: MenuEntry, models: dict[str, Entry], request: HttpRequest
+) -> Iterator[Entry]:
+    """Return the entry's pages that the user can open; each model is taken from `models`."""
+    user = request.user
+    for tab in entry.tabs:
+        if "." in tab.page:
+            page = models.pop(tab.page, None)
+        elif tab.permission:
+            page = tab.menu_entry() if user.has_perm(tab.permission) else None
+        else:
+            page = tab.menu_entry()
+        if page is not None and (user.is_staff or tab.page in REVIEWER_PAGES):
+            yield {**page, "name": tab.name, "about": tab.about, "key": tab.page}
+
+
+def _raw_data_tab(models: dict[str, Entry], current_path: str) -> Entry:
+    # The page that lists the other tables is current on each of them.
+    is_below = any(
+        current_path.startswith(table["admin_url"] or current_path + "/")
+        for table in models.values()
+    )
+    return {
+        "name": RAW_DATA,
+        "about": "",
+        "admin_url": reverse("admin:raw_data"),
+        "object_name": "raw",
+        "is_below": is_below,
+    }
+
+
+def _mark_current(menu: list[Entry], current_path: str) -> None:
+    """Mark the current page and its entry: of nested URLs, the longest match."""
+    home_url = reverse(HOME)
+    matches = []
+    for entry in menu:
+        for tab in entry["models"]:
+            url = tab["admin_url"] or current_path + "/"
+            # Every page of the console is below its home.
+            is_below = current_path.startswith(url) and url != home_url
+            if tab.get("is_below") or is_below or url == current_path:
+                matches.append((entry, tab))
+    if matches:
+        entry, tab = max(matches, key=lambda match: len(match[1]["admin_url"]))
+        entry["is_here"] = tab["is_here"] = True
+        tab["is_page"] = tab["admin_url"] == current_path
 
 
 def _entries_by_label(apps: list[Entry]) -> dict[str, Entry]:
     return {entry["model"]._meta.label: entry for app in apps for entry in app["models"]}
-
-
-def _grouped(entries: list[Entry], group: TabGroup) -> list[Entry]:
-    """Replace the group's pages by one entry, where the first of its tabs was."""
-    members = {entry["key"]: entry for entry in entries if entry.get("key") in group.tabs}
-    if len(members) < 2:
-        return entries
-    tabs = [{**members[key], "tab": tab} for key, tab in group.tabs.items() if key in members]
-    result = []
-    for entry in entries:
-        if entry.get("key") == tabs[0]["key"]:
-            result.append({**tabs[0], "name": group.name, "tabs": tabs})
-        elif entry.get("key") not in members:
-            result.append(entry)
-    return result
-
-
-def _pop_entries(section: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
-    for label, description in section.rows.items():
-        if entry := models.pop(label, None):
-            name = OWN_NAMES.get(label) or capfirst(entry["name"])
-            yield {**entry, "name": name, "about": description, "key": label}

@@ -7,6 +7,8 @@ that falls silent is gone.
 import time
 from dataclasses import dataclass, field
 
+from agents.access.names import initials
+
 HEARTBEAT_SECONDS = 5.0
 MISSED_HEARTBEATS = 2.5
 
@@ -18,8 +20,7 @@ class Person:
 
     @property
     def initials(self) -> str:
-        """Two letters, or one in scripts with wide characters."""
-        return self.name[:2].upper() if self.name[:2].isascii() else self.name[:1]
+        return initials(self.name)
 
 
 @dataclass(slots=True)

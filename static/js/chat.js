@@ -15,13 +15,11 @@ import { startRatings } from "./rating.js";
 import { startRecorder } from "./recorder.js";
 import { startRuns } from "./run.js";
 import { startScrolling } from "./scroll.js";
-import { startSessions } from "./sessions.js";
 import { startSharing } from "./sharing.js";
 import { startUploads } from "./uploads.js";
 
 startRuns();
 startConnection();
-startSessions();
 startUploads(); // before the composer: a message may have to wait for its files
 startRecorder();
 startComposer();

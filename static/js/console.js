@@ -1,28 +1,9 @@
-// What every page of the console has: the menu's memory, closable messages, and a warning before
-// unsaved changes are lost.
+// What every page of the console has: closable messages, and a warning before unsaved changes are
+// lost.
 
-import { readStored, writeStored } from "./storage.js";
-
-const KEY = "ashiato-console-menu";
-
-const sections = readSections();
-for (const section of document.querySelectorAll(".menu-section")) {
-  const name = section.dataset.section;
-  if (name in sections && !section.querySelector("[aria-current]")) section.open = sections[name];
-  // Read again: another tab may have written meanwhile.
-  section.addEventListener("toggle", () => writeStored(KEY, JSON.stringify({ ...readSections(), [name]: section.open })));
-}
 document.addEventListener("click", onClick);
 document.querySelectorAll("form[data-guard]").forEach(warnBeforeLeaving);
 document.querySelectorAll(":is(.tabs, .segmented) > [aria-current]").forEach(scrollToTab);
-
-function readSections() {
-  try {
-    return JSON.parse(readStored(KEY)) ?? {};
-  } catch {
-    return {}; // it holds something else
-  }
-}
 
 // On a phone, the current tab may be beyond the edge; the page itself must not move.
 function scrollToTab(tab) {

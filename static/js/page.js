@@ -3,9 +3,13 @@
 import { startDates } from "./dates.js";
 import { startNotifications } from "./notifications.js";
 import { startPalette } from "./palette.js";
+import { startSessions } from "./sessions.js";
 import { startShortcuts } from "./shortcuts.js";
+import { startSidebar } from "./sidebar.js";
 
 startDates();
 startShortcuts();
 startPalette();
 startNotifications();
+startSidebar();
+if (document.getElementById("session-search")) startSessions();

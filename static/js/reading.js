@@ -7,13 +7,11 @@ import { startMessageActions } from "./message_actions.js";
 import { startRatings } from "./rating.js";
 import { startRuns } from "./run.js";
 import { startScrolling } from "./scroll.js";
-import { startSessions } from "./sessions.js";
 import { startSharing } from "./sharing.js";
 
 startRuns();
 startAnnouncer();
 startConnection();
-startSessions();
 startRatings();
 startMessageActions();
 startScrolling();

@@ -2,7 +2,7 @@
 
 export const sessionList = () => document.getElementById("sessions");
 export const searchField = document.getElementById("session-search");
-export const urls = document.getElementById("session-urls").dataset;
+export const urls = document.getElementById("session-urls")?.dataset; // not in the console;
 
 export function post(url, values = {}) {
   const view = sessionList().hasAttribute("data-archive") ? "archived" : "";

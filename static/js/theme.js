@@ -2,7 +2,7 @@
 // colors.
 (() => {
   const root = document.documentElement;
-  const choices = { theme: "auto", density: "steps" };
+  const choices = { theme: "auto", density: "steps", sidebar: "open" };
 
   root.dataset.js = "";
   // The server shows times in this zone until the user chooses another one.

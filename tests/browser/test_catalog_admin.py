@@ -31,7 +31,8 @@ def test_an_http_tool_is_saved_once_it_is_valid(page: Page):
 def test_the_circuit_page_works_on_a_phone(phone: Page):
     phone.goto("/admin/")
     phone.get_by_role("button", name="Menu").click()
-    phone.locator("#console-side").get_by_role("link", name="Circuit breakers").click()
+    phone.locator("#sidebar").get_by_role("link", name="Health").click()
+    phone.locator(".page-tabs").get_by_role("link", name="Circuit breakers").click()
 
     expect(phone.get_by_role("heading", level=1)).to_have_text("Circuit breakers")
     expect(phone.locator(".circuits")).to_contain_text("the process that served this page")

@@ -31,6 +31,7 @@ def test_signing_in_opens_the_chat_and_signing_out_works(visit, server):
     page.get_by_label("Password").press("Enter")
 
     expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    page.locator(".account-button").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Username")).to_be_visible()
 

@@ -133,7 +133,7 @@ def test_undo_is_offered_on_the_page_that_follows_a_deleted_chat(page: Page):
 def test_a_long_press_opens_the_menu_and_not_the_chat(phone: Page, server):
     seed(server, "Genmaicha")
     phone.goto("/")
-    phone.get_by_role("button", name="Show chats").tap()
+    phone.get_by_role("button", name="Menu").tap()
     place = row(phone, "Genmaicha").bounding_box()
     finger = [{"x": place["x"] + 40, "y": place["y"] + 10}]
     touch = phone.context.new_cdp_session(phone)

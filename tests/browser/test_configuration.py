@@ -18,8 +18,8 @@ def preview_changes(page: Page, text: str) -> None:
 
 def test_an_exported_file_is_edited_and_imported(page: Page, watch, tmp_path: Path):
     page.goto("/admin/")
-    page.locator(".menu-section summary", has_text="System").click()
-    page.get_by_role("link", name="Configuration").first.click()
+    page.locator(".console-menu").get_by_role("link", name="Settings").click()
+    page.locator(".page-tabs").get_by_role("link", name="Configuration file").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
     file = tmp_path / "ashiato.yaml"

@@ -98,6 +98,7 @@ def test_dark_and_light_are_chosen_and_remembered(page: Page):
     page.goto("/")
     light = page.evaluate(BACKGROUND)
 
+    page.locator(".account-button").click()
     page.locator("label:has([name=theme][value=dark])").click()
     dark = page.evaluate(BACKGROUND)
     page.reload()
@@ -105,6 +106,7 @@ def test_dark_and_light_are_chosen_and_remembered(page: Page):
     assert dark != light
     assert page.evaluate(BACKGROUND) == dark
     expect(page.locator("[name=theme][value=dark]")).to_be_checked()
+    page.locator(".account-button").click()
     page.locator("label:has([name=theme][value=light])").click()
     assert page.evaluate(BACKGROUND) == light
 
@@ -116,6 +118,7 @@ def test_the_system_theme_is_used_unless_one_was_chosen(page: Page):
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(BACKGROUND) != light
 
+    page.locator(".account-button").click()
     page.locator("label:has([name=theme][value=light])").click()
     assert page.evaluate(BACKGROUND) == light
 
@@ -183,11 +186,11 @@ def test_the_chat_list_is_a_drawer_on_a_phone(phone: Page):
     drawer = phone.locator("#sidebar")
     expect(drawer).to_be_hidden()
 
-    phone.get_by_role("button", name="Show chats").tap()
+    phone.get_by_role("button", name="Menu").tap()
     expect(drawer).to_be_visible()
     expect(phone.get_by_role("link", name="New chat")).to_be_in_viewport()
 
-    phone.get_by_role("button", name="Close chat list").tap()
+    phone.get_by_role("button", name="Close sidebar").tap()
     expect(drawer).to_be_hidden()
 
 

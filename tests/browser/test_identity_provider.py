@@ -94,6 +94,7 @@ def arrive(page: Page) -> None:
 
 def sign_out(page: Page) -> None:
     page.goto("/account/")
+    page.locator(".account-button").click()
     page.get_by_role("button", name="Sign out").click()
 
 
@@ -130,6 +131,7 @@ def test_an_active_provider_session_needs_no_password(browse):
     arrive(page)
     # An open chat notices at once that its session has ended; the way out must go on.
     ask_and_wait(page, CALCULATION)
+    page.locator(".account-button").click()
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("button", name="No, stay signed in").click()
     expect(page.locator(".flash-message")).to_be_visible()

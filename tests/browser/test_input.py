@@ -165,7 +165,8 @@ def test_signing_out_leaves_no_draft_behind(visit, server):
     # Elsewhere in the product, where no composer cleans up.
     page.goto("/traces/")
     assert drafts(page) == ["My salary is high"]
-    page.locator("form.account button").click()
+    page.locator(".account-button").click()
+    page.get_by_role("button", name="Sign out").click()
     expect(page.locator("form.credentials")).to_be_visible()
     page.wait_for_function(
         "() => !Object.keys(localStorage).some(key => key.includes('draft'))"

@@ -54,7 +54,7 @@ def test_chats_agents_pages_and_actions_are_found_by_name(page: Page):
 def test_the_palette_opens_from_the_icon_on_a_phone_in_japanese(visit, server):
     phone = visit(server, locale="ja-JP", **PHONE)
     phone.goto("/admin/")
-    phone.locator(".console-bar [data-palette]").tap()
+    phone.locator(".phone-bar [data-palette]").tap()
     phone.get_by_role("combobox").fill("せってい")  # not converted yet
     expect(options(phone).filter(has_text="プロフィール")).to_be_visible()
     phone.get_by_role("combobox").fill("ﾄﾚｰｽ")
@@ -102,10 +102,12 @@ def test_every_page_is_reachable_on_a_phone(visit, server, locale):
     phone = visit(server, locale=locale, **PHONE)
     for start in ("/traces/", "/account/profile/", "/approvals/"):
         phone.goto(start)
-        phone.locator(".open-menu").tap()
-        for there in ("/traces/", "/workflows/", "/approvals/", "/admin/", "/account/profile/"):
-            expect(phone.locator(f'.site-menu a[href="{there}"]')).to_be_visible()
-        expect(phone.locator(".site-menu [data-theme-control]")).to_be_visible()
+        phone.locator(".phone-bar [popovertarget]").tap()
+        expect(phone.locator('.sidebar footer a[href="/traces/"]')).to_be_visible()
+        phone.locator(".account-button").tap()
+        for there in ("/workflows/", "/admin/", "/account/profile/"):
+            expect(phone.locator(f'.account-menu a[href="{there}"]')).to_be_visible()
+        expect(phone.locator(".account-menu [data-theme-control]")).to_be_visible()
         wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         assert not phone.evaluate(wide), start
 
@@ -114,26 +116,31 @@ def test_every_page_is_reachable_on_a_phone(visit, server, locale):
 def test_every_page_of_the_console_is_reachable_on_a_phone(visit, server, locale):
     phone = visit(server, locale=locale, **PHONE)
     phone.goto("/admin/")
-    phone.locator(".console-bar [popovertarget]").tap()
-    side = phone.locator("#console-side")
-    side.locator("[data-section=people] summary").tap()
+    phone.locator(".phone-bar [popovertarget]").tap()
+    side = phone.locator("#sidebar")
 
     expect(side.locator('[href="/admin/auth/user/"]')).to_be_visible()
-    expect(side.locator("[data-theme-control]")).to_be_visible()
-    expect(side.locator('[href="/account/profile/"]')).to_be_visible()
+    expect(side.locator(".console-menu a")).to_have_count(14)
     assert faults(phone) == []
-    side.locator(".to-chat").tap()
+    side.locator(".new-chat").tap()
     expect(phone.locator("#text")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["en-US", "ja-JP"])
-def test_the_bar_has_one_line_at_1024_pixels(visit, server, locale):
+def test_the_sidebar_folds_to_icons_and_stays_so(visit, server, locale):
     page = visit(server, locale=locale, viewport={"width": 1024, "height": 768})
-    for start in ("/traces/", "/account/profile/"):
-        page.goto(start)
-        box = page.locator(".topbar").bounding_box()
+    page.goto("/traces/")
+    expect(page.locator("#sessions")).to_be_visible()
+    page.keyboard.press("Control+b")
+    expect(page.locator("#sessions")).to_be_hidden()
+    for there in ("/", "/library/", "/admin/"):
+        page.goto(there)
+        box = page.locator("#sidebar").bounding_box()
         assert box is not None
-        assert box["height"] < 72, start
+        assert box["width"] < 64, there
+        assert faults(page) == []
+    page.locator("[data-fold]").click()
+    expect(page.locator(".console-menu").get_by_text(re.compile("Agents|エージェント"))).to_be_visible()
 
 
 def test_live_and_reloaded_times_are_in_the_zone_of_the_profile(page: Page):

@@ -203,7 +203,9 @@ def test_a_diagram_follows_the_theme_and_can_be_opened_larger(page: Page):
     run = ask_and_wait(page, "rich")
     image = run.locator(".diagram img")
     light = image.get_attribute("src")
-    page.locator("label:has([name=theme][value=dark])").first.click()
+    page.locator(".account-button").click()
+    page.locator("label:has([name=theme][value=dark])").click()
+    page.keyboard.press("Escape")
 
     expect(image).not_to_have_attribute("src", light)
     run.get_by_role("button", name="Open larger").click()

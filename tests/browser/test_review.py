@@ -246,7 +246,8 @@ def test_nothing_is_wider_than_a_phone_in_either_language(phone: Page, asker: Pa
     request_review(asker, "What is 9 + 5?")
     for language in ("日本語", "English"):
         phone.goto("/review/")
-        phone.locator(".open-menu").click()
+        phone.locator(".phone-bar [popovertarget]").click()
+        phone.locator(".account-button").click()
         phone.get_by_role("button", name=language).click()
         mine = case(phone, "What is 9 + 5?")
         for summary in mine.locator(".more-to-say > details > summary").all():

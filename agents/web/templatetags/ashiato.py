@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django import template
 from django.utils.safestring import SafeString
 
-from agents.access.names import display_name
+from agents.access.names import display_name, initials
 from agents.engine.text import shorten
 from agents.models import Approval, ToolGrant
 from agents.web.presentation import run_fragments
@@ -20,6 +20,7 @@ FILTERS: tuple[Callable[..., object], ...] = (
     badges.read_only_text,
     dates.date_text,
     display_name,
+    initials,
     dates.datetime_text,
     dates.time_text,
     formatting.duration,

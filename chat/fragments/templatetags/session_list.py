@@ -1,6 +1,7 @@
 """A user's chats as a list."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django import template
 from django.utils.html import format_html
@@ -12,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from agents.web.presentation.element import Element, join
 from agents.web.presentation.formats.icons import cached_url, icon
 from chat.models import ChatSession
+from chat.sessions.listing import session_list
 from chat.sessions.listing.search import FoundSession
 from chat.sessions.listing.session_list import ListedSession
 
@@ -55,6 +57,21 @@ def found_row(result: FoundSession, page_chat: int | None, query: str) -> SafeSt
     """
     link_query = f"?{urlencode({'q': query})}"
     return render_rows([(result.row, result.title, link_query)], page_chat)
+
+
+@register.inclusion_tag("chat/listing/_sessions.html", takes_context=True)
+def chat_list(context: template.Context) -> dict[str, Any]:
+    """Render the list on a page that isn't a chat; a chat's page has read it already."""
+    user = context["user"]
+    listed = session_list.read(user)
+    return {
+        "sections": session_list.sections(listed, session_list.live_runs(user)),
+        "cursor": listed.cursor,
+        # A template takes long to notice that a name is missing.
+        "session": None,
+        "query": "",
+        "is_archive": False,
+    }
 
 
 def render_changed_rows(rows: Iterable[Row], page_chat: int) -> SafeString:

@@ -22,7 +22,7 @@ def test_documents_are_added_on_a_page_of_the_console(admin_client, handbook):
     assert page(handbook) in admin_client.get("/admin/agents/collection/").text
     text = admin_client.get(page(handbook)).text
     assert 'class="upload-zone"' in text
-    assert "console-side" in text
+    assert "console-menu" in text
 
     file = SimpleUploadedFile("rules.md", b"# Rules")
     upload = f"/library/{handbook.pk}/upload/"
@@ -47,7 +47,7 @@ def test_a_rejected_page_is_explained_in_the_console(admin_client, handbook):
     answer = admin_client.post(f"/library/{handbook.pk}/add/", add, headers=sender)
 
     assert answer.status_code == 422
-    assert "console-side" in answer.text
+    assert "console-menu" in answer.text
 
 
 def test_others_have_no_access_and_own_collections_are_not_listed(person, handbook):
