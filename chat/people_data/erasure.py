@@ -189,8 +189,10 @@ def overwrite_deleted() -> str:
     unfinished = AuditPerson.objects.filter(user=None, leaves_at__isnull=False)
     erased = list(unfinished.values_list("pk", flat=True))
     tables = {model._meta.db_table for model in WIPED_MODELS}
-    tables.update(full_text.drop_deleted_words())
-    storage = free_space.wipe(tables)
+    is_index_clean = full_text.drop_deleted_words()
+    storage = free_space.wipe({*tables, full_text.TABLE})
+    if storage == free_space.OVERWRITTEN and not is_index_clean:
+        storage = free_space.TOO_LARGE
     if storage != free_space.LATER:
         AuditPerson.objects.filter(pk__in=erased).update(leaves_at=None)
     return storage

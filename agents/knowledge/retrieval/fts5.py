@@ -10,6 +10,8 @@ from agents.models import Chunk
 from .index import Groups, Scores, WordHits, rarest
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
+# Passages; making the index of more again would keep other writers waiting for too long.
+MAX_REBUILT = 20_000
 MERGE_PAGES = 2_000
 MAX_MERGES = 10_000
 
@@ -75,11 +77,28 @@ def _matches(expression: str, limit: int, collections: Collection[int]) -> Score
         return dict(cursor.fetchall())
 
 
-def drop_deleted_words() -> None:
+def drop_deleted_words() -> bool:
     """Rewrite the index without the words of deleted passages, which it only marks as such.
 
-    In small steps, so that others can write in between. A step without work changes nothing
-    but its own row.
+    Return False if some may be left. Merging its parts keeps marked words if SQLite has left
+    a level of the index empty, so the index is made again while that takes a few seconds.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM agents_chunk")
+        [passages] = cursor.fetchone()
+        if passages <= MAX_REBUILT:
+            cursor.execute(
+                "INSERT INTO agents_chunk_index (agents_chunk_index) VALUES ('rebuild')"
+            )
+            return True
+    _merge()
+    return False
+
+
+def _merge() -> None:
+    """Merge in small steps, so that others can write in between.
+
+    A step without work changes nothing but its own row.
     """
     steps = [-MERGE_PAGES, *[MERGE_PAGES] * MAX_MERGES]
     with connection.cursor() as cursor:

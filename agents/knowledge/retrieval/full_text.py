@@ -34,11 +34,12 @@ def search(groups: Groups, limit: int, scope: Scope) -> WordHits:
     return _index().search(groups, limit, scope.collections)
 
 
-def drop_deleted_words() -> list[str]:
-    """Remove what the index still has of deleted passages; return tables to vacuum for it."""
-    if connection.vendor == "sqlite":
-        fts5.drop_deleted_words()
-    return [TABLE]
+def drop_deleted_words() -> bool:
+    """Remove what the index still has of deleted passages; return False if some may be left.
+
+    On PostgreSQL, vacuuming TABLE does that.
+    """
+    return connection.vendor != "sqlite" or fts5.drop_deleted_words()
 
 
 def _index() -> Index:
