@@ -1,4 +1,4 @@
-"""Settings of the installation, and groups with their quotas, in configuration files."""
+"""Settings of the installation, and groups with their limits, in configuration files."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,27 +10,27 @@ from django.utils.translation import gettext as _
 
 from agents.db.fast_writes import concrete_field
 from agents.db.installation.configured import SETTINGS
-from agents.db.installation.setting import save
+from agents.db.installation.setting import Kind, save
 from agents.metering.budgets.limits import KEYS
 from agents.models import InstallationSetting, Quota
 from agents.models.catalog.rights import Role
 
+from .amounts import from_file, is_amount, to_file
 from .columns import unknown_key_message
 from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser
 
 QUOTA_PERMISSION = "agents.change_quota"
-MAX_LIMIT = 2**63 - 1
-QUOTA_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in KEYS}
+LIMIT_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in KEYS}
 
 
 class SettingKind(ResourceKind):
-    """Settings that differ from their default; money is in millionths of a dollar."""
+    """Settings that differ from their default."""
 
     named = "key"
 
     def describe(self, row: Any) -> ResourceValues:
-        return {"value": row.value}
+        return {"value": to_file(row.value, is_money=_is_money(row.key))}
 
     def allowed_keys(self, values: ResourceValues) -> list[str]:
         return ["value"]
@@ -51,9 +51,14 @@ class SettingKind(ResourceKind):
         try:
             if setting is None:
                 raise ValidationError(unknown_key_message(row.key))
-            save(setting, values.get("value"))
+            value = values.get("value")
+            if _is_money(row.key) and is_amount(value):
+                value = from_file(value, is_money=True)
+            save(setting, value)
         except ValidationError as error:
             return [ValidationIssue(("value",), sentence) for sentence in error.messages]
+        except ValueError:
+            return [ValidationIssue(("value",), _("Must have at most 6 decimal places."))]
         return []
 
     def needs(self, row: Any, values: ResourceValues) -> list[str]:
@@ -70,26 +75,33 @@ class GroupKind(ResourceKind):
         return {row.name: row for row in self.rows()}
 
     def describe(self, row: Any) -> ResourceValues:
-        quotas = {(q.measure, q.window): q.limit for q in Quota.objects.of(row)}
-        limits = {name: quotas[key] for name, key in QUOTA_NAMES.items() if key in quotas}
-        return {"quotas": limits}
+        saved = {(q.measure, q.window): q.limit for q in Quota.objects.of(row)}
+        limits = {
+            name: to_file(saved[key], is_money=key[0] == Quota.Measure.COST)
+            for name, key in LIMIT_NAMES.items()
+            if key in saved
+        }
+        return {"limits": limits}
 
     def allowed_keys(self, values: ResourceValues) -> list[str]:
-        return ["quotas"]
+        return ["limits"]
 
     def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
-        quotas = values.get("quotas", {})
-        if not isinstance(quotas, dict):
-            yield ValidationIssue(("quotas",), _("Must map quotas to their limits."))
+        limits = values.get("limits", {})
+        if not isinstance(limits, dict):
+            yield ValidationIssue(("limits",), _("Must map limit names to their values."))
             return
-        for name, limit in quotas.items():
-            if name not in QUOTA_NAMES:
-                yield ValidationIssue(("quotas", name), unknown_key_message(str(name)))
-            elif limit is not None and (type(limit) is not int or not 0 <= limit <= MAX_LIMIT):
-                yield ValidationIssue(("quotas", name), _("Must be a whole number or null."))
+        for name, limit in limits.items():
+            if name not in LIMIT_NAMES:
+                yield ValidationIssue(("limits", name), unknown_key_message(str(name)))
+            elif limit is not None and _limit(name, limit) is None:
+                sentence = _("Must be a whole number or null.")
+                if LIMIT_NAMES[name][0] == Quota.Measure.COST:
+                    sentence = _("Must be an amount in USD or null.")
+                yield ValidationIssue(("limits", name), sentence)
 
     def differs(self, current: ResourceValues, values: ResourceValues) -> bool:
-        return "quotas" in values and current.get("quotas") != values["quotas"]
+        return "limits" in values and current.get("limits") != values["limits"]
 
     def bare(self, name: str, values: ResourceValues) -> Any:
         concrete_field(Group, "name").clean(name, None)
@@ -98,11 +110,14 @@ class GroupKind(ResourceKind):
         return Group.objects.create(name=name)
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
-        limits = {QUOTA_NAMES[name]: limit for name, limit in values["quotas"].items()}
+        limits = {
+            LIMIT_NAMES[name]: None if limit is None else _limit(name, limit)
+            for name, limit in values["limits"].items()
+        }
         current = {(q.measure, q.window): q.limit for q in Quota.objects.of(row)}
         if limits != current and not user.has_perm(QUOTA_PERMISSION):
             return [
-                ValidationIssue(("quotas",), _("You don't have permission to change this."))
+                ValidationIssue(("limits",), _("You don't have permission to change this."))
             ]
         for quota in Quota.objects.of(row):
             if (quota.measure, quota.window) not in limits:
@@ -115,3 +130,17 @@ class GroupKind(ResourceKind):
 
     def needs(self, row: Any, values: ResourceValues) -> list[str]:
         return []
+
+
+def _is_money(key: str) -> bool:
+    return key in SETTINGS and SETTINGS[key].kind == Kind.MONEY
+
+
+def _limit(name: str, value: Any) -> int | None:
+    """Return a limit as it is saved; None if the value is none."""
+    if not is_amount(value):
+        return None
+    try:
+        return from_file(value, is_money=LIMIT_NAMES[name][0] == Quota.Measure.COST)
+    except ValueError:
+        return None

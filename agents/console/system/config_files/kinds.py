@@ -14,10 +14,10 @@ from agents.models import (
     Workflow,
 )
 
-from .budgets import BudgetKind
 from .catalog import AgentKind, DatabaseKind, ModelKind, ServerKind, ToolKind
 from .installation import GroupKind, SettingKind
 from .kind import ResourceKind
+from .limits import LimitKind
 from .workflows import WorkflowKind
 
 KINDS: dict[str, ResourceKind] = {
@@ -32,7 +32,7 @@ KINDS: dict[str, ResourceKind] = {
         AgentKind("agents", Agent),
         ResourceKind("patterns", GuardrailPattern),
         WorkflowKind("workflows", Workflow),
-        BudgetKind("budgets", Quota),
+        LimitKind("limits", Quota),
     )
 }
 

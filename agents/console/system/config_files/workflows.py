@@ -21,7 +21,7 @@ from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser, has_model_perm, user_or_none
 
 SCHEDULE_TYPES = {
-    "person": str,
+    "user": str,
     "cron": str,
     "parameters": dict,
     "overlap": str,
@@ -33,7 +33,7 @@ SCHEDULE_DEFAULTS: ResourceValues = {
     "enabled": True,
 }
 FIELD_KEYS = {
-    "user": "person",
+    "user": "user",
     "cron": "cron",
     "parameters": "parameters",
     "overlap": "overlap",
@@ -53,7 +53,7 @@ class WorkflowKind(ResourceKind):
         rows = Schedule.objects.filter(workflow=row).select_related("user")
         schedules = _sort_schedules(
             {
-                "person": schedule.user.get_username(),
+                "user": schedule.user.get_username(),
                 "cron": schedule.cron,
                 "parameters": normalize_newlines(schedule.parameters),
                 "overlap": schedule.overlap,
@@ -82,8 +82,8 @@ class WorkflowKind(ResourceKind):
             return
         for number, schedule in enumerate(schedules):
             path = ("schedules", number)
-            if not isinstance(schedule, dict) or not {"person", "cron"} <= schedule.keys():
-                yield ValidationIssue(path, _("A schedule needs person and cron."))
+            if not isinstance(schedule, dict) or not {"user", "cron"} <= schedule.keys():
+                yield ValidationIssue(path, _("A schedule needs user and cron."))
                 continue
             for key, value in schedule.items():
                 if key not in SCHEDULE_TYPES:
@@ -111,9 +111,9 @@ class WorkflowKind(ResourceKind):
     def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         people = get_user_model()._default_manager
         for number, schedule in enumerate(values.get("schedules", [])):
-            name = schedule["person"]
+            name = schedule["user"]
             if not people.filter(**{people.model.USERNAME_FIELD: name}).exists():
-                path = ("schedules", number, "person")
+                path = ("schedules", number, "user")
                 yield ValidationIssue(path, not_found_message(_("user"), name))
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
@@ -172,7 +172,7 @@ def _save_schedules(
     for schedule in row.schedules.select_related("user"):
         existing[schedule.user.get_username(), schedule.cron].append(schedule)
     for number, values in enumerate(schedules):
-        same = existing[values["person"], values["cron"]]
+        same = existing[values["user"], values["cron"]]
         schedule = same.pop() if same else Schedule(workflow=row)
         yield from _save_schedule(number, schedule, values)
         if schedule.pk:
@@ -189,7 +189,7 @@ def _save_schedule(
     fields = ["workflow", *FIELD_KEYS]
     classes = {"parameters": model_admin.formfield_overrides[models.JSONField]["form_class"]}
     form_class = modelform_factory(Schedule, model_admin.form, fields, field_classes=classes)
-    user = get_user_model()._default_manager.get_by_natural_key(values["person"])
+    user = get_user_model()._default_manager.get_by_natural_key(values["user"])
     data = {
         "workflow": schedule.workflow_id,
         "user": user.pk,

@@ -15,11 +15,11 @@ from agents.metering.budgets import scopes
 from agents.metering.budgets.limits import ALL, KEYS
 from agents.models import Agent, LanguageModel, Quota, ToolRegistration
 
+from .amounts import from_file, is_amount, to_file
 from .columns import not_found_message
 from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser
 
-MAX_LIMIT = 2**63 - 1
 KEY_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in KEYS}
 SCOPE_NAMES = {ALL: "all", scopes.DEFAULT: "each_user", scopes.SHARED: "group"}
 SCOPE_NAMES |= {name: name for name in ("agent", "model", "tool")}
@@ -31,7 +31,7 @@ OWNERS: dict[str, tuple[type[models.Model], str]] = {
 }
 
 
-class BudgetKind(ResourceKind):
+class LimitKind(ResourceKind):
     """Limits; the name of one is its scope, owner and measure: agent/helper/cost_per_day."""
 
     def rows(self) -> models.QuerySet[Any]:
@@ -47,15 +47,14 @@ class BudgetKind(ResourceKind):
         return rows
 
     def describe(self, row: Any) -> ResourceValues:
-        return {"limit": row.limit}
+        return {"limit": to_file(row.limit, is_money=_is_money(row))}
 
     def allowed_keys(self, values: ResourceValues) -> list[str]:
         return ["limit"]
 
     def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
-        limit = values.get("limit", 0)
-        if type(limit) is not int or not 0 <= limit <= MAX_LIMIT:
-            yield ValidationIssue(("limit",), _("Must be a whole number."))
+        if not is_amount(values.get("limit", 0)):
+            yield ValidationIssue(("limit",), _("Must be a whole number, or an amount in USD."))
 
     def differs(self, current: ResourceValues, values: ResourceValues) -> bool:
         return "limit" in values and current.get("limit") != values["limit"]
@@ -70,7 +69,6 @@ class BudgetKind(ResourceKind):
             )
         measure, window = KEY_NAMES[key]
         row = Quota(
-            limit=values.get("limit", 0),
             measure=measure,
             window=window,
             is_shared=scope in scopes.SHARED_SCOPES,
@@ -81,12 +79,20 @@ class BudgetKind(ResourceKind):
             if owner_row is None:
                 raise ValidationError(not_found_message(model._meta.verbose_name, owner))
             setattr(row, scopes.OWNER_FIELDS[scope], owner_row)
+        try:
+            row.limit = from_file(values.get("limit", 0), is_money=_is_money(row))
+        except ValueError:
+            raise ValidationError(_("Must be a whole number, or an amount in USD.")) from None
         row.save()
         return row
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         if "limit" in values:
-            row.limit = values["limit"]
+            try:
+                row.limit = from_file(values["limit"], is_money=_is_money(row))
+            except ValueError:
+                sentence = _("Must be a whole number, or an amount in USD.")
+                return [ValidationIssue(("limit",), sentence)]
             row.save()
         return []
 
@@ -96,3 +102,7 @@ class BudgetKind(ResourceKind):
     def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
         row.delete()
         return []
+
+
+def _is_money(row: Quota) -> bool:
+    return row.measure == Quota.Measure.COST
