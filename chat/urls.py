@@ -63,9 +63,7 @@ urlpatterns = [
     path("chat/<int:pk>/keep/", views.keep, name="keep"),
     path("chat/<int:pk>/people/", member_pages.people, name="people"),
     path("chat/<int:pk>/people/<int:user>/remove/", member_pages.remove, name="remove"),
-    path(
-        "chat/<int:pk>/people/suggestions/", people_suggestions.suggest, name="suggest_people"
-    ),
+    path("chat/<int:pk>/people/suggestions/", people_suggestions.suggest, name="suggest_users"),
     path("chat/<int:pk>/leave/", member_pages.leave, name="leave"),
     path("chat/<int:pk>/links/", member_pages.invite, name="invite"),
     path(

@@ -152,18 +152,18 @@ class Environment(BaseSettings):
     trace_console: Literal["off", "error", "warning", "info", "debug"] = "off"
     trace_file: Path | None = None
     trace_file_level: Literal["error", "warning", "info", "debug"] = "info"
-    person_runs: int | None = Field(default=None, ge=1, le=10_000)
-    person_messages: int | None = Field(default=None, ge=1, le=10_000)
-    person_tokens: int | None = Field(default=None, ge=1, le=10**12)
-    person_files_mb: int = Field(default=2_000, ge=0, le=10**9)
-    person_sockets: int = Field(default=20, ge=1, le=100_000)
-    keep_runs_days: int | None = Field(default=None, ge=1, le=36_500)
-    keep_audit_days: int | None = Field(default=None, ge=1, le=36_500)
+    user_runs: int | None = Field(default=None, ge=1, le=10_000)
+    user_messages: int | None = Field(default=None, ge=1, le=10_000)
+    user_tokens: int | None = Field(default=None, ge=1, le=10**12)
+    user_files_mb: int = Field(default=2_000, ge=0, le=10**9)
+    user_sockets: int = Field(default=20, ge=1, le=100_000)
+    run_retention_days: int | None = Field(default=None, ge=1, le=36_500)
+    audit_retention_days: int | None = Field(default=None, ge=1, le=36_500)
     self_erasure: bool = False
     public_links: bool = True
     import_mb: int = Field(default=500, ge=1, le=10_000)
     generated_titles: bool = True
-    suggest_people: bool = False
+    suggest_users: bool = False
     s3_bucket: str = ""
     s3_endpoint: str = ""
     s3_region: str = ""

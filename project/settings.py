@@ -110,16 +110,16 @@ METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.split_list(ENVIRONMENT.tools)
 # Limits per user: concurrent runs, messages per minute, tokens per day; None means no limit.
-PERSON_RUNS = ENVIRONMENT.person_runs
-PERSON_MESSAGES = ENVIRONMENT.person_messages
-PERSON_TOKENS = ENVIRONMENT.person_tokens
+USER_RUNS = ENVIRONMENT.user_runs
+USER_MESSAGES = ENVIRONMENT.user_messages
+USER_TOKENS = ENVIRONMENT.user_tokens
 # Size of a user's uploaded files; 0 means no limit.
-PERSON_FILES_MB = ENVIRONMENT.person_files_mb
+USER_FILES_MB = ENVIRONMENT.user_files_mb
 # Open sockets per user and process: about one per tab.
-PERSON_SOCKETS = ENVIRONMENT.person_sockets
+USER_SOCKETS = ENVIRONMENT.user_sockets
 # How long messages and audit entries are stored; None means forever.
-KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
-KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
+RUN_RETENTION_DAYS = ENVIRONMENT.run_retention_days
+AUDIT_RETENTION_DAYS = ENVIRONMENT.audit_retention_days
 # Whether users can delete their own accounts.
 SELF_ERASURE = ENVIRONMENT.self_erasure
 # Whether the model writes the titles of chats; otherwise they are the first question.
@@ -129,7 +129,7 @@ PUBLIC_LINKS = ENVIRONMENT.public_links
 # Size of the files of one chat import.
 IMPORT_MB = ENVIRONMENT.import_mb
 # Whether the share dialog suggests other users while typing.
-SUGGEST_PEOPLE = ENVIRONMENT.suggest_people
+SUGGEST_USERS = ENVIRONMENT.suggest_users
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 # SQLite files that administrators can connect.
 DATABASE_FILES = ENVIRONMENT.database_files or DATA_DIR / "databases"

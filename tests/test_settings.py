@@ -56,7 +56,7 @@ def refused(monkeypatch, tmp_path):
         ("ASHIATO_LANGUAGE", "tlh"),
         ("ASHIATO_LOG_LEVEL", "LOUD"),
         ("ASHIATO_DEMO_DELAY", "-1"),
-        ("ASHIATO_PERSON_RUNS", "0"),
+        ("ASHIATO_USER_RUNS", "0"),
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
         ("ASHIATO_OIDC_SCOPES", "profile email"),
         ("ASHIATO_OIDC_SCOPES", 'openid "groups"'),

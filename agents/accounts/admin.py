@@ -258,7 +258,7 @@ class PersonAdmin(ConsoleAdmin):
         catch_up.catch_up_for_page()
         may = request.user.has_perms(["auth.add_user", "people.add_invitation"])
         waiting = Invitation.objects.open().count()
-        context = {"title": _("People"), "may_invite": may, "waiting": waiting}
+        context = {"title": _("Users"), "may_invite": may, "waiting": waiting}
         return super().changelist_view(request, context | (extra_context or {}))
 
     def save_quotas(self, request: HttpRequest, pk: int) -> HttpResponse:

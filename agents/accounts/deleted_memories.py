@@ -36,8 +36,8 @@ class DeletedMemories(Kind):
 
 class DeletedExperiences(Kind):
     name = "experience"
-    label = _("Experience")
-    plural = _("Experiences")
+    label = _("Lesson")
+    plural = _("Lessons")
     model = Experience
 
     def restorable_by(self, user: User) -> QuerySet[Experience]:

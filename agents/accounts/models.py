@@ -46,7 +46,7 @@ class Profile(models.Model):
     )
     display_name = models.CharField(_("display name"), max_length=60, blank=True)
     skeleton = models.CharField(
-        _("look-alike form of the name"), max_length=180, blank=True, db_index=True
+        _("name for look-alike checks"), max_length=180, blank=True, db_index=True
     )
     language = models.CharField(_("language"), max_length=10, blank=True)
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
@@ -60,7 +60,7 @@ class Profile(models.Model):
     has_instructions = models.BooleanField(_("use custom instructions"), default=True)
     has_memory = models.BooleanField(_("use long-term memory"), default=True, db_default=True)
     has_setup_guide = models.BooleanField(
-        _("set-up checklist in the console"), default=True, db_default=True
+        _("setup checklist in the console"), default=True, db_default=True
     )
     about_me = models.TextField(
         _("what agents should know"), blank=True, max_length=MAX_INSTRUCTIONS
@@ -213,7 +213,9 @@ class Invitation(models.Model):
     email = models.EmailField(
         _("email address"),
         blank=True,
-        help_text=_("The account gets this address. Removed once it is accepted."),
+        help_text=_(
+            "The new account gets this address. Deleted here once the invitation is accepted."
+        ),
     )
     role = models.CharField(_("role"), max_length=20, choices=Role.choices, default=Role.PERSON)
     groups = models.ManyToManyField(

@@ -146,7 +146,7 @@ MENU = (
     ),
     MenuEntry(
         "people",
-        _("People"),
+        _("Users"),
         "people",
         (
             Tab("auth.User", _("Users"), _("Who can sign in, and what they can do.")),
@@ -167,7 +167,7 @@ MENU = (
             Tab(
                 "agents.MemoryExclusion",
                 _("Groups without memory"),
-                _("Groups for which agents remember nothing."),
+                _("Groups for which agents save no memories."),
             ),
         ),
         starts_group=True,
@@ -180,7 +180,7 @@ MENU = (
             Tab(
                 "agents.Quota",
                 _("Usage limits"),
-                _("What users, groups, agents, models and tools can use."),
+                _("How much users, groups, agents, models and tools can use."),
             ),
         ),
     ),
@@ -197,7 +197,7 @@ MENU = (
             Tab(
                 "suggestions.Suggestion",
                 _("Suggestions"),
-                _("What would make agents better, with its evidence."),
+                _("Changes that would improve agents, with evidence."),
             ),
         ),
         starts_group=True,
@@ -212,16 +212,16 @@ MENU = (
                 _("Example sets"),
                 _("Questions with expected answers, run and scored together."),
             ),
-            Tab("review.Example", _("Examples"), _("Single questions, in any set.")),
+            Tab("review.Example", _("Examples"), _("The examples of all example sets.")),
             Tab(
                 "experiments.Experiment",
                 _("Experiments"),
-                _("Example sets and backtests that were run."),
+                _("Runs of example sets and backtests."),
             ),
             Tab(
                 "agents.Experience",
                 _("Learning"),
-                _("What agents learned from feedback, and what awaits a review."),
+                _("Lessons from feedback, including those pending review."),
             ),
         ),
     ),
@@ -233,7 +233,7 @@ MENU = (
             Tab(
                 "alerts.AlertRule",
                 _("Rules"),
-                _("What is announced when a problem is new, back or spiking."),
+                _("When to send alerts, e.g. for new or spiking problems."),
             ),
             Tab("alerts.AlertChannel", _("Channels"), _("Where alerts and summaries go.")),
             Tab(
@@ -249,7 +249,7 @@ MENU = (
             Tab(
                 "alerts:notifications",
                 _("Your notifications"),
-                _("Alerts that were sent to you."),
+                _("Alerts sent to you."),
                 "alerts.view_alertrule",
             ),
         ),
@@ -286,7 +286,7 @@ MENU = (
             Tab(
                 "admin:agents_caches",
                 _("Caches"),
-                _("Saved results of tools and models: size, hits and savings."),
+                _("Cached tool results and model responses: size, hits and savings."),
                 caches.PERMISSION,
             ),
         ),

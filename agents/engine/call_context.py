@@ -18,7 +18,7 @@ from .sentences import Sentence as _
 
 
 class QuestionUnavailable(ToolError):
-    message = _("Nobody can be asked here.")
+    message = _("There's no user to ask here.")
 
 
 class SamplingRefused(ToolError):
@@ -111,11 +111,11 @@ class CallContext:
 
     async def ask(self, question: Question) -> QuestionAnswer:
         """Ask the run's user and wait for the answer; raise QuestionUnavailable."""
-        raise QuestionUnavailable(_("Nobody can be asked outside a chat."))
+        raise QuestionUnavailable(_("There's no user to ask outside a chat."))
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Have the agent's model answer, within the run's budget; raise SamplingRefused."""
-        raise SamplingRefused(_("There is no model to ask outside a run."))
+        raise SamplingRefused(_("No model is available outside a run."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

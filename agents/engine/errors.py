@@ -90,7 +90,7 @@ class ModelTimeout(ModelError):
 
 
 class ModelTooSlow(ModelTimeout):
-    message = _("The model was still at work when its time was over.")
+    message = _("The model didn't finish its response in time.")
 
     is_outage = False  # its server is alive, so others can ask it
 
@@ -144,7 +144,7 @@ class AdapterFailed(ModelError):
 
 
 class EmptyReply(ModelError):
-    message = _("The model returned an empty answer.")
+    message = _("The model returned an empty response.")
 
     # Not an outage: healthy models answer some questions with nothing.
     is_passing = True
@@ -154,11 +154,11 @@ class EmptyReply(ModelError):
 class TruncatedReply(ModelError):
     message = _("The model's output was cut off during a tool call, so the tool wasn't called.")
 
-    advice = _("Make your request smaller, or raise the model's output limit.")
+    advice = _("Ask for less, or raise the model's output limit.")
 
 
 class PlanParseError(ModelError):
-    message = _("This agent couldn't parse the model's reply.")
+    message = _("The agent couldn't parse the model's response.")
 
     advice = _("Try again, or choose a model that supports tool calling.")
 
@@ -184,7 +184,7 @@ class ToolExecutionFailed(ToolError):
 class NoPlan(AgentError):
     message = _("The model didn't write a valid plan.")
 
-    advice = _("Rephrase your question, or choose another model.")
+    advice = _("Rephrase your message, or choose another model.")
 
 
 class OutputDecodingFailed(AgentError):
@@ -208,7 +208,7 @@ class BadExpression(AgentError, ValueError):
 
 
 class GuardrailBlocked(AgentError):
-    message = _("A guardrail blocked the question or the answer.")
+    message = _("A guardrail blocked the message or the answer.")
 
     advice = ""
 
@@ -230,7 +230,7 @@ class MaxStepsExceeded(LimitReached):
 
 
 class DuplicateToolCall(LimitReached):
-    message = _("The run called the same tool with the same input too many times.")
+    message = _("The run called the same tool with the same arguments too many times.")
 
 
 class ToolCallLimitReached(LimitReached):
@@ -238,7 +238,7 @@ class ToolCallLimitReached(LimitReached):
 
 
 class BudgetExceeded(LimitReached):
-    message = _("The run used up its time, token or cost budget.")
+    message = _("The run reached its time, token or cost limit.")
 
 
 class QuotaExceeded(BudgetExceeded):

@@ -76,7 +76,7 @@ def host(url: str) -> str:
     Letters of other alphabets look like ours, so the host is never displayed in them alone.
     """
     if len(url) > MAX_URL_CHARS or not url.isprintable() or " " in url:
-        raise QuestionUnavailable(_("The address of the page isn't valid."))
+        raise QuestionUnavailable(_("The page's URL isn't valid."))
     try:
         address = urlsplit(url)
         hostname = address.hostname or ""
@@ -85,11 +85,11 @@ def host(url: str) -> str:
         # Browsers map some letters differently: wordpreß.com isn't wordpress.com there.
         is_exact = hostname.isascii() or name.encode().decode("idna") == hostname
     except ValueError as error:
-        raise QuestionUnavailable(_("The address of the page isn't valid.")) from error
+        raise QuestionUnavailable(_("The page's URL isn't valid.")) from error
     if not is_exact or "%" in name:
-        raise QuestionUnavailable(_("The address of the page isn't valid."))
+        raise QuestionUnavailable(_("The page's URL isn't valid."))
     if address.scheme != "https" or not name or "@" in address.netloc or "\\" in url:
-        raise QuestionUnavailable(_("The page must have an https address without a user name."))
+        raise QuestionUnavailable(_("The page must have an https URL without a username."))
     return name + port
 
 
@@ -141,7 +141,7 @@ def _read_field(name: str, schema: Any, is_required: bool) -> FormField:
                 **common,
             )
     raise QuestionUnavailable(
-        _("The field %(name)s has a type that forms don't have.", name=repr(name))
+        _("The field %(name)s has a type that forms don't support.", name=repr(name))
     )
 
 

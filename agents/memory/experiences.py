@@ -121,7 +121,7 @@ def edit(row: Experience, question: str, text: str) -> None:
     row.vector = None
     row.vector_model = ""
     if row.same().exists():
-        raise NoteRejected(_("This experience already exists."))
+        raise NoteRejected(_("This lesson already exists."))
 
 
 @transaction.atomic
@@ -131,7 +131,7 @@ def propose(row: Experience, scope: Experience.Scope) -> Experience:
     The user's own stays as it is, whatever the reviewer decides.
     """
     if row.run is None or (scope == Scope.PROJECT and row.project_id is None):
-        raise NoteRejected(_("This experience can't be suggested to others."))
+        raise NoteRejected(_("This lesson can't be suggested to other users."))
     proposal = Experience(
         **{name: getattr(row, name) for name in COPIED_COLUMNS},
         project_id=row.project_id if scope == Scope.PROJECT else None,
@@ -143,7 +143,7 @@ def propose(row: Experience, scope: Experience.Scope) -> Experience:
         return existing
     texts.check_lesson(proposal.text)
     if not _make_room(proposal):
-        raise NoteRejected(_("Too many suggestions await a review. Try again later."))
+        raise NoteRejected(_("Too many suggestions are pending review. Try again later."))
     proposal.save(force_insert=True)
     for origin in row.evidence.filter(role=ExperienceRun.Role.ORIGIN):
         proposal.evidence.create(run=origin.run, role=origin.role)

@@ -105,7 +105,7 @@ def restore(memory: Memory) -> None:
     newer = memory.siblings.current().filter(valid_from__gt=memory.valid_from)
     replacement = newer.filter(subject=memory.subject).first() if memory.subject else None
     if replacement is not None:
-        sentence = _("“%(text)s” was saved instead. Delete that first.")
+        sentence = _("“%(text)s” has replaced this memory. Delete that one first.")
         raise CannotRestore(sentence % {"text": replacement.text})
     try:
         _check_room(memory)

@@ -46,7 +46,7 @@ def new_memory(run: Run, agent: Agent) -> Memory:
     if is_excluded(run.user_id):
         raise NoteRejected(_("Your memory is turned off."))
     if HiddenTopic.objects.filter(topic=run.topic).exists():
-        raise NoteRejected(_("Nothing is remembered in a temporary chat."))
+        raise NoteRejected(_("Temporary chats aren't saved to memory."))
     if run.project_id is not None:  # its later members will read it, too
         projects = Project.objects.editable_by(run.user_id)
         if not projects.filter(pk=run.project_id, uses_memory=True).exists():

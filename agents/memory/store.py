@@ -36,7 +36,7 @@ def delete(note: Note, user: User | None = None) -> None:
 def restore(note: Note) -> None:
     """Restore a deleted note; raise CannotRestore if the same has been saved since."""
     if note.same().exists():
-        raise CannotRestore(_("The same was saved again."))
+        raise CannotRestore(_("This can't be restored: the same text has been saved since."))
     recently_deleted.unmark(note)
 
 

@@ -297,7 +297,7 @@ def label(trait: str, value: str) -> LazyText:
 
 
 TRAIT_HELP: dict[str, LazyText] = {
-    Trait.LENGTH: _("E.g. after ratings as “Too long”."),
+    Trait.LENGTH: _("E.g. after “Too long” ratings."),
     Trait.TONE: _("E.g. after “be more formal”."),
     Trait.FORMAT: _("E.g. after “use bullet points”."),
     Trait.LANGUAGE: _("E.g. after “always answer in Japanese”."),

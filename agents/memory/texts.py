@@ -66,7 +66,7 @@ def check_memory(text: str, *, is_own: bool) -> str:
     """
     cleaned = clean_memory(text)
     if not cleaned or not any(c.isalnum() for c in cleaned):
-        raise NoteRejected(_("Enter what should be remembered."))
+        raise NoteRejected(_("Enter what to save to memory."))
     if len(clean_memory(text, 10 * Memory.MAX_CHARS)) > Memory.MAX_CHARS:
         sentence = _("Use %(most)d characters or fewer.")
         raise NoteRejected(sentence % {"most": Memory.MAX_CHARS})
@@ -104,7 +104,7 @@ def lesson(text: str) -> str:
     """Return a lesson as it is saved; raise NoteRejected."""
     cleaned = clean(masked(clean(text, 4_000)), Experience.MAX_CHARS)
     if not any(c.isalnum() for c in cleaned):
-        raise NoteRejected(_("Enter what was learned."))
+        raise NoteRejected(_("Enter the lesson."))
     check_lesson(cleaned)
     return cleaned
 
@@ -113,7 +113,7 @@ def check_lesson(text: str) -> None:
     """Raise NoteRejected if the text addresses a model instead of describing a lesson."""
     if instructions := find_instructions(text):
         sentence = _(
-            "This looks like instructions to a model: “%(text)s”. Describe the lesson."
+            "This looks like instructions to a model: “%(text)s”. Describe the lesson instead."
         )
         raise NoteRejected(sentence % {"text": instructions[:80]})
 

@@ -89,7 +89,8 @@ def _remember(binding: RunBinding, values: dict[str, Any]) -> str:
     # With a reason, the user has to decide; without one, it is saved at once.
     if has_read_others(run):
         memory.reason = _(
-            "This chat has text from others, such as files, web pages or tool results."
+            "This chat contains text you didn't write, such as files, web pages or tool "
+            "results."
         )
     elif not is_own_words(memory.text, run.query):
         memory.reason = _("These aren't your own words.")

@@ -72,5 +72,5 @@ def screened(guardrails: Guardrails, text: str) -> str:
     cleaned = texts.clean_memory(text, 2 * Memory.MAX_CHARS)
     inspected = guardrails.without_length_limits().inspect(cleaned, "input")
     if inspected.is_blocked or inspected.text != cleaned:
-        raise NoteRejected(_("A guardrail doesn't allow this text."))
+        raise NoteRejected(_("A guardrail blocked this text."))
     return cleaned

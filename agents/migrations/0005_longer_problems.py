@@ -16,8 +16,8 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default="",
                 default="",
-                help_text="Why the last fetch failed; the text from before stays.",
-                verbose_name="fetch problem",
+                help_text="Why the last fetch failed. The previous text stays.",
+                verbose_name="fetch error",
             ),
         ),
         migrations.AlterField(
@@ -43,8 +43,8 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default="",
                 default="",
-                help_text="Why the last fetch failed; the text from before stays.",
-                verbose_name="fetch problem",
+                help_text="Why the last fetch failed. The previous text stays.",
+                verbose_name="fetch error",
             ),
         ),
     ]

@@ -23,8 +23,8 @@ class Migration(migrations.Migration):
                 ("changed_at", models.DateTimeField(verbose_name="changed")),
             ],
             options={
-                "verbose_name": "configuration change",
-                "verbose_name_plural": "configuration changes",
+                "verbose_name": "settings change",
+                "verbose_name_plural": "settings changes",
             },
         ),
     ]

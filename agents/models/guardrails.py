@@ -36,8 +36,8 @@ class GuardrailPattern(models.Model):
         INPUT = "input", _("User message")
         OUTPUT = "output", _("Agent answer")
         BOTH = "both", _("Message and answer")
-        TOOL_INPUT = "tool_input", _("Tool input")
-        TOOL_OUTPUT = "tool_output", _("Tool output")
+        TOOL_INPUT = "tool_input", _("Tool arguments")
+        TOOL_OUTPUT = "tool_output", _("Tool result")
 
     class Action(models.TextChoices):
         ALLOW = "allow", _("Allow")
@@ -75,8 +75,8 @@ class GuardrailPattern(models.Model):
         choices=Action,
         default=Action.BLOCK,
         help_text=_(
-            "Block: stops the text. Mask: replaces the match with ‹name›. Warn: only "
-            "records the match. Allow: exempts the match from all other rules."
+            "Block: stops the text. Mask: replaces the matched text with ‹name›. Warn: "
+            "only records the hit. Allow: exempts the matched text from all other rules."
         ),
     )
     message = models.CharField(
@@ -104,7 +104,7 @@ class GuardrailPattern(models.Model):
         _("model"),
         max_length=200,
         blank=True,
-        help_text=_("Answers whether a text breaks the rule. A small, fast model is enough."),
+        help_text=_("Decides whether a text breaks the rule. A small, fast model is enough."),
     )
     rubric = models.TextField(
         _("rule for the model"),
@@ -118,7 +118,7 @@ class GuardrailPattern(models.Model):
         _("min confidence (%)"),
         default=50,
         validators=[MaxValueValidator(100)],
-        help_text=_("A violation counts from this confidence. 0 counts every one."),
+        help_text=_("Violations below this confidence are ignored. 0 counts all."),
     )
     on_failure = models.CharField(
         _("if the check fails"),
@@ -126,8 +126,9 @@ class GuardrailPattern(models.Model):
         choices=Failure,
         default=Failure.BLOCK,
         help_text=_(
-            "For rules that block: on an error, a timeout, an invalid reply or a spent "
-            "budget. Without calls left in the run, the text is always blocked."
+            "For rules that block: on an error, a timeout, an invalid response or a "
+            "reached cost limit. When the run has no calls left, the text is always "
+            "blocked."
         ),
     )
     max_calls = models.PositiveIntegerField(
@@ -141,7 +142,7 @@ class GuardrailPattern(models.Model):
         blank=True,
         default=5.0,
         validators=[MinValueValidator(0)],
-        help_text=_("Empty: no limit. Calls of a model without a price count as $0."),
+        help_text=_("Leave empty for no limit. Calls of a model without a price count as $0."),
     )
     max_call_tokens = models.PositiveIntegerField(
         _("max tokens per call"),
@@ -193,7 +194,7 @@ class GuardrailPattern(models.Model):
         if self.action not in {self.Action.WARN, self.Action.BLOCK}:
             problems["action"] = gettext("A model check can only warn or block.")
         if self.stage == self.Stage.TOOL_INPUT:
-            problems["stage"] = gettext("Only patterns check tool input.")
+            problems["stage"] = gettext("Only patterns can check tool arguments.")
         if problems:
             raise ValidationError(problems)
 

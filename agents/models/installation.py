@@ -33,8 +33,8 @@ class ConfigurationChange(models.Model):
     changed_at = models.DateTimeField(_("changed"))
 
     class Meta:
-        verbose_name = _("configuration change")
-        verbose_name_plural = _("configuration changes")
+        verbose_name = _("settings change")
+        verbose_name_plural = _("settings changes")
 
     def __str__(self) -> str:
         return self.value
@@ -120,7 +120,7 @@ class Quota(models.Model):
         _("shared"),
         default=False,
         db_default=False,
-        help_text=_("Members use one limit together. When off, each member has it."),
+        help_text=_("Members share one limit. When off, each member has their own."),
     )
     measure = models.CharField(_("measure"), max_length=10, choices=Measure)
     window = models.CharField(pgettext_lazy("budget", "window"), max_length=6, choices=Window)
@@ -129,15 +129,15 @@ class Quota(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text=_("Empty: no limit. Cost is in millionths of a dollar."),
+        help_text=_("Leave empty for no limit. Cost is in millionths of a dollar."),
     )
     changed_at = models.DateTimeField(_("changed"), auto_now=True)
 
     objects = QuotaQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("quota")
-        verbose_name_plural = _("quotas")
+        verbose_name = _("usage limit")
+        verbose_name_plural = _("usage limits")
         ordering = ["measure", "window", "pk"]
         constraints = [
             *(

@@ -12,7 +12,7 @@ class JobCrash(models.Model):
     deaths = models.PositiveSmallIntegerField(
         _("ended processes"),
         default=0,
-        help_text=_("Processes that ended with it in hand, without progress between them."),
+        help_text=_("Processes that ended while working on it, without progress in between."),
     )
     crashes = models.PositiveSmallIntegerField(
         _("crashes"),
@@ -23,8 +23,8 @@ class JobCrash(models.Model):
     updated_at = models.DateTimeField(_("updated"), auto_now=True)
 
     class Meta:
-        verbose_name = _("crash of a job")
-        verbose_name_plural = _("crashes of jobs")
+        verbose_name = _("job crash")
+        verbose_name_plural = _("job crashes")
         constraints = [
             models.UniqueConstraint(fields=["kind", "item"], name="one_crash_row_a_job")
         ]

@@ -45,7 +45,7 @@ class ServerProcess(models.Model):
         _("event save lag"), default=0, help_text=_("Seconds until an event is saved.")
     )
     mcp_instances = models.JSONField(
-        _("MCP server instances"), default=dict, help_text=_("By server, as running now.")
+        _("MCP server instances"), default=dict, help_text=_("Running now, by server.")
     )
 
     objects = ServerProcessQuerySet.as_manager()

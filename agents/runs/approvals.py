@@ -162,7 +162,7 @@ def _apply(user: Approver, pk: int, decision: Decision) -> tuple[Run, Event, boo
 def _allow_tool(user: Approver, approval: Approval, run: Run, decision: Decision) -> None:
     """Allow the tool from now on, as it was when this request was displayed."""
     if not decision.is_approved or isinstance(user, TerminalApprover) or user.pk is None:
-        raise DecisionRejected(_("Only an approved call can allow its tool permanently."))
+        raise DecisionRejected(_("To always allow a tool, approve its call."))
     approval.run = run
     try:
         person = get_user_model().objects.get(pk=user.pk)
@@ -182,7 +182,9 @@ def _decidable_approvals(user: Approver) -> QuerySet[Approval]:
 def _validate(approval: Approval, run: Run, decision: Decision) -> None:
     if not approval.is_waiting:
         verdict = approval.get_verdict_display()
-        raise DecisionRejected(_("Already decided: %(verdict)s.") % {"verdict": verdict})
+        raise DecisionRejected(
+            _("This request is already closed: %(verdict)s.") % {"verdict": verdict}
+        )
     if decision.digest != approval.digest:
         raise DecisionRejected(
             _("This request has changed since you opened the page. Reload the page.")

@@ -42,7 +42,7 @@ DECISION_TYPES = (
 CORRECTION_NOTE = "(A reviewer has corrected this answer. It should have been the following.)"
 NOT_RESENT = "from an earlier question, not sent again"
 MAX_OBSERVATION_CHARS = 2000
-USER_DEACTIVATED = _("The account of the user who asked was disabled.")
+USER_DEACTIVATED = _("The account of the user who started the run was disabled.")
 CANCELLED = CallOutcome(status="cancelled")
 UNKNOWN = CallOutcome(status="unknown")
 UNSTARTED = CallOutcome(status="unstarted")

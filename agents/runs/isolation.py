@@ -12,7 +12,7 @@ from agents.models import Run
 from . import event_store, event_writer, executor, leases, pubsub
 
 RELAY_SECONDS = 0.5
-ENDED_PROCESS = _("This run ended its own process twice (%(signal)s), so it was stopped.")
+ENDED_PROCESS = _("The process of this run crashed twice (%(signal)s), so the run was stopped.")
 ADVICE = _(
     "It may need more memory than the server has. Ask for less at "
     "once, or contact your administrator."

@@ -103,7 +103,7 @@ def _save(user: AnyUser, pk: int, answer: Answer) -> Run:
                 _("This request has changed since you opened the page. Reload the page.")
             )
         if run.status != Run.Status.RUNNING:
-            raise DecisionRejected(_("The run has ended, so nobody waits for this answer."))
+            raise DecisionRejected(_("The run has ended, so your answer is no longer needed."))
         Approval.objects.filter(pk=pk).update(
             verdict=VERDICT_BY_ACTION[answer.action],
             new_arguments=json.dumps(content, ensure_ascii=False) if content else "",

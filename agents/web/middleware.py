@@ -17,8 +17,7 @@ from agents.access.passwords import PasswordsBusy
 from . import error_pages
 
 NOT_AUDITED = _(
-    "Opening another user’s run is recorded in the audit log, and the log can’t be written "
-    "right now."
+    "Another user’s run can’t be opened right now, because the audit log can’t be written."
 )
 
 

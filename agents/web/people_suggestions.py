@@ -34,7 +34,7 @@ class Suggestion:
 
 def respond(request: UserRequest, members: Collection[int]) -> HttpResponse:
     """Return people whose name starts with the typed text, as options of a list."""
-    if not configured.SUGGEST_PEOPLE.value:
+    if not configured.SUGGEST_USERS.value:
         raise Http404
     if request_rate.is_exceeded("people", request.user.pk, MAX_REQUESTS):
         return HttpResponse(status=429)

@@ -28,7 +28,11 @@ async def read_aloud(request: UserRequest, pk: int) -> HttpResponseBase:
     voice = speech.find_voice(run)
     text = speech.spoken_text(run.answer)
     if voice is None or not text:
-        return HttpResponse(_("No voice is configured."), status=409, content_type="text/plain")
+        return HttpResponse(
+            _("No voice is set up for reading aloud. Ask your administrator."),
+            status=409,
+            content_type="text/plain",
+        )
     if request.headers.get("Sec-Fetch-Site", "") not in OWN_PAGES:
         raise Http404
     saved = await database.run(speech.find_saved, run, speech.saved_name(voice, text))

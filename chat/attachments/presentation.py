@@ -87,7 +87,7 @@ class FileView:
         if document.is_pending:
             if self.progress is None:
                 return _("Reading…")
-            return _("Reading… %(percent)d %%") % {"percent": self.progress}
+            return _("Reading… %(percent)d%%") % {"percent": self.progress}
         if document.status != Document.Status.READY:
             return translate(document.problem) or _("This file can't be read.")
         if self.row.is_image:
@@ -139,11 +139,16 @@ class FileView:
     def reason(self) -> str:
         """Return the size that the choice depends on, and what it means."""
         if self.row.document is not None and self.row.document.sent_as:
-            sentence = _("About %(tokens)s tokens. Chosen by hand.")
+            sentence = _("About %(tokens)s tokens. Chosen manually.")
         elif self.tokens <= WHOLE_TOKENS:
-            sentence = _("About %(tokens)s tokens. Up to %(most)s are sent whole.")
+            sentence = _(
+                "About %(tokens)s tokens. Files of up to %(most)s tokens are sent in full."
+            )
         else:
-            sentence = _("About %(tokens)s tokens. More than %(most)s are searched.")
+            sentence = _(
+                "About %(tokens)s tokens. Files of more than %(most)s tokens are "
+                "searched instead."
+            )
         return sentence % {"tokens": f"{self.tokens:,}", "most": f"{WHOLE_TOKENS:,}"}
 
     @cached_property

@@ -71,7 +71,9 @@ QUESTION = Element("""\
     {whole_text}
     <span class="sent-at">{sent_at}{edited}</span>
   </div>""")
-OWN_HEADING = Element('<h2 class="visually-hidden">{text}</h2>', text=gettext_lazy("You asked"))
+OWN_HEADING = Element(
+    '<h2 class="visually-hidden">{text}</h2>', text=gettext_lazy("Your message")
+)
 OTHERS_HEADING = """\
 <h2 class="author"><span aria-hidden="true">{}</span>\
 <span class="visually-hidden">{}</span></h2>"""
@@ -181,7 +183,7 @@ def render_question(message: MessageView, user: User) -> SafeString:
         author = OWN_HEADING()
     else:
         name = display_name(row.author)
-        author = format_html(OTHERS_HEADING, name, _("%(name)s asked") % {"name": name})
+        author = format_html(OTHERS_HEADING, name, _("Message from %(name)s") % {"name": name})
     files = ""
     if row.has_files:
         files = render_to_string("chat/messages/_files.html", {"files": message.files})

@@ -197,7 +197,7 @@ class ChatConsumer(PresenceConsumer):
             await self.send_error(self._in_language(errors.error_message, error))
         except Exception:
             logger.exception("Can't handle a frame.")
-            await self.send_error(_("Something went wrong. Please try again."))
+            await self.send_error(_("Something went wrong. Try again."))
 
     async def say(self, frame: MessageFrame) -> None:
         try:

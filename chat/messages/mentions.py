@@ -45,13 +45,13 @@ def parse(text: str, user: User) -> Mention | None:
         if name is not None and not NAME_CHARACTER.match(body, end):
             question = body[end:].lstrip(SEPARATORS)
             if not question.strip():
-                raise MessageRejected(_("Enter a question after @%(name)s.") % {"name": name})
+                raise MessageRejected(_("Enter a message after @%(name)s.") % {"name": name})
             return Mention(agent=name, text=question)
     if (unknown := UNKNOWN_NAME.match(body)) is not None:
         raise MessageRejected(
             _(
-                "There's no agent “%(name)s” that you can ask. Choose one from the list after "
-                "@, or start the message with a space to send it as it is."
+                "There's no agent “%(name)s” that you can use. Choose one from the list "
+                "after @, or start the message with a space to send it as is."
             )
             % {"name": unknown[1][:MAX_NAME_CHARS]}
         )

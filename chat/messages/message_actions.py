@@ -146,7 +146,7 @@ def _find(session: ChatSession, pk: int | None) -> Message:
 def _find_deletable(session: ChatSession, user: User, pk: int | None) -> Message:
     message = _find(session, pk)
     if user.pk not in {message.author_id, session.user_id}:
-        raise MessageRejected(_("Only its author and the chat's owner can delete a message."))
+        raise MessageRejected(_("Only the author and the chat's owner can delete a message."))
     return message
 
 
@@ -215,7 +215,10 @@ def _remove(
             pks.update(branches.read(session.pk).descendants(message.pk))
             if not _may_delete(session, user, pks):
                 raise MessageRejected(
-                    _("Others wrote below this message. Only the chat's owner can delete that.")
+                    _(
+                        "Other members wrote below this message, so only the chat's owner "
+                        "can delete it."
+                    )
                 )
         live_run = Run.objects.live().filter(message__in=pks).defer("history").first()
         if below:  # what others have queued continues on the branch that they see

@@ -258,7 +258,7 @@ def check_length(agent: Agent, model: str, text: str) -> None:
     if count <= max_tokens:
         return
     sentence = _(
-        "This message is too long: about %(tokens)s tokens, and %(model)s can be sent "
+        "This message is too long (about %(tokens)s tokens). The limit for %(model)s is "
         "%(most)s here. Attach it as a file, or shorten it."
     ) % {
         "tokens": f"{count:,}",

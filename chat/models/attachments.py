@@ -68,7 +68,7 @@ class Attachment(models.Model):
         null=True,
         blank=True,
         related_name="chat_attachments",
-        help_text=_("Its text, once it is read."),
+        help_text=_("The file's text. Empty until it has been read."),
     )
     name = models.CharField(_("name"), max_length=200)
     mime_type = models.CharField(_("type"), max_length=130)

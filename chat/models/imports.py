@@ -74,7 +74,7 @@ class ImportResult(models.Model):
 
     class Outcome(models.TextChoices):
         IMPORTED = "imported", _("imported")
-        KNOWN = "known", _("already there")
+        KNOWN = "known", _("already imported")
         SKIPPED = "skipped", _("skipped")
         FAILED = "failed", _("failed")
 

@@ -18,9 +18,9 @@ class PublicLink(models.Model):
     """A temporary link to a masked copy of a chat. Only the token's digest is saved."""
 
     class Level(models.TextChoices):
-        ANSWERS = "answers", _("questions and answers")
-        STEPS = "steps", _("questions, answers and step names")
-        DETAILS = "details", _("questions, answers and full steps")
+        ANSWERS = "answers", _("messages and answers")
+        STEPS = "steps", _("messages, answers and step names")
+        DETAILS = "details", _("messages, answers and full steps")
 
     personal = ("snapshot",)
 

@@ -49,7 +49,9 @@ class Message(models.Model):
         null=True,
         blank=True,
         related_name="children",
-        help_text=_("Empty for the first message. Messages with the same one are branches."),
+        help_text=_(
+            "Empty for the first message. Messages with the same previous message are branches."
+        ),
     )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -78,13 +80,16 @@ class Message(models.Model):
         default=dict,
         blank=True,
         db_default=models.Value({}, models.JSONField()),
-        help_text=_("What a queued message's run will use. Otherwise the run has them."),
+        help_text=_(
+            "Options for the run of a queued message. Once the run starts, it "
+            "stores them itself."
+        ),
     )
     is_mention = models.BooleanField(
         _("agent mentioned"),
         default=False,
         db_default=False,
-        help_text=_("Whether the agent was asked once with @, instead of the chat's agent."),
+        help_text=_("Whether @ was used to choose another agent for this message only."),
     )
     has_files = models.BooleanField(
         _("files"),
@@ -104,7 +109,7 @@ class Message(models.Model):
         _("edited"),
         null=True,
         blank=True,
-        help_text=_("When the text was corrected. The run has the original question."),
+        help_text=_("When the text was corrected. The run has the original message."),
     )
 
     objects = MessageQuerySet.as_manager()

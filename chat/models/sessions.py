@@ -104,7 +104,7 @@ class ChatSession(models.Model):
         _("temporary"),
         default=False,
         db_default=False,
-        help_text=_("Deleted soon after its last page is closed, and in no list."),
+        help_text=_("Deleted soon after its last page is closed, and never listed."),
     )
     last_open_at = models.DateTimeField(
         _("last open"),

@@ -83,7 +83,7 @@ class Report:
     @property
     def sentences(self) -> list[str]:
         """Return the report as sentences."""
-        in_config = _("The configuration still quotes this user: %(found)s. Edit it manually.")
+        in_config = _("The settings still quote this user: %(found)s. Edit them manually.")
         templates = {
             _("Removed: %(found)s."): self.removed,
             _("Text removed from other users' data: %(found)s."): self.replaced,
@@ -127,7 +127,7 @@ def plan(user: User) -> ErasurePlan:
         _count(_("Document collections"), collections),
         _count(_("Documents"), personal_data.erasable_documents(user)),
         _count(_("Memories"), Memory.objects.filter(user=user)),
-        _count(_("Experiences"), Experience.objects.filter(user=user)),
+        _count(_("Lessons"), Experience.objects.filter(user=user)),
         _count(_("Projects"), Project.objects.filter(owner=user)),
         _count(_("Schedules"), Schedule.objects.filter(user=user)),
         ErasureCount(

@@ -59,9 +59,9 @@ class PruneResult:
 def prune(*, dry_run: bool = False) -> PruneResult:
     """Delete what is too old, in batches; with `dry_run` only count it."""
     started_at = timezone.now()
-    cutoff = _cutoff(started_at, configured.KEEP_RUNS_DAYS.value)
+    cutoff = _cutoff(started_at, configured.RUN_RETENTION_DAYS.value)
     sessions, runs, spared = _prune_runs(cutoff, dry_run) if cutoff else (0, 0, 0)
-    audit_cutoff = _cutoff(started_at, configured.KEEP_AUDIT_DAYS.value)
+    audit_cutoff = _cutoff(started_at, configured.AUDIT_RETENTION_DAYS.value)
     expired = Session.objects.filter(expire_date__lt=started_at)
     entries = 0
     signins = 0

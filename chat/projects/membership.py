@@ -25,7 +25,7 @@ class ProjectRejected(Exception):
 def create(owner: User, name: str, **columns: object) -> Project:
     """Create a project with its owner as a member, and a place for its documents."""
     if Project.objects.filter(owner=owner).count() >= MAX_PROJECTS:
-        sentence = _("You have %(most)d projects, the limit. Delete some first.")
+        sentence = _("You've reached the limit of %(most)d projects. Delete one first.")
         raise ProjectRejected(sentence % {"most": MAX_PROJECTS})
     project = Project.objects.create(owner=owner, name=name, **columns)
     _save_member(project, owner, may_write=True)
@@ -57,7 +57,7 @@ def add(project: Project, name: str, right: str, by: User) -> None:
         raise ProjectRejected(_("You own this project, so you're already in it."))
     Project.objects.select_for_update().get(pk=project.pk)
     if guests(project).exclude(user=person).count() >= MAX_MEMBERS:
-        sentence = _("This project already has %(most)d members, the maximum.")
+        sentence = _("This project has reached its limit of %(most)d members.")
         raise ProjectRejected(sentence % {"most": MAX_MEMBERS})
     _save_member(project, person, may_write=right == "write")
     who = audit.person(person)

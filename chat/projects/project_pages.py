@@ -105,7 +105,7 @@ def _render_home(
         "memories": project_memories.current().select_related("user__profile", "run"),
         "proposals": project_memories.proposed().select_related("run") if may_edit else (),
         "panel": {"rights": membership.ACCESS_LEVELS},
-        "may_suggest": configured.SUGGEST_PEOPLE.value,
+        "may_suggest": configured.SUGGEST_USERS.value,
         "max_chars": Memory.MAX_CHARS,
         **values,
     }

@@ -25,7 +25,7 @@ class DeletedPrompts(Kind):
     def restore(self, row: Prompt, user: User, name: str = "") -> Restored:
         """Restore a prompt, shared as far as the user can still share it."""
         if prompt_text.is_at_limit(row.user):
-            sentence = _("Its owner has %(most)d prompts, the limit.")
+            sentence = _("Its owner has reached the limit of %(most)d prompts.")
             raise CannotRestore(sentence % {"most": prompt_text.MAX_PROMPTS})
         same = Prompt.objects.present().filter(user=row.user, name=row.name)
         name = prompt_text.suggest_name(row.name, row.user) if same.exists() else row.name

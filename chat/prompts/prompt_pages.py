@@ -128,7 +128,7 @@ def library(request: UserRequest) -> HttpResponse:
 def create(request: UserRequest) -> HttpResponse:
     user = request.user
     if prompt_text.is_at_limit(user):
-        problem = _("You have %(most)d prompts, the limit. Delete some first.")
+        problem = _("You've reached the limit of %(most)d prompts. Delete one first.")
         problem %= {"most": prompt_text.MAX_PROMPTS}
         return _render_form(request, PromptForm(user=user), problem=problem)
     if request.method == "GET":

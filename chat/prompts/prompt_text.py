@@ -144,7 +144,7 @@ def _text_problem(text: str) -> str:
         }
     for variable in variables:
         if len(variable.name) > MAX_VARIABLE_CHARS:
-            return _("The name of a variable can have %(most)d characters.") % {
+            return _("Variable names can have up to %(most)d characters.") % {
                 "most": MAX_VARIABLE_CHARS
             }
         if len(variable.options) > MAX_OPTIONS:

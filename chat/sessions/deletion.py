@@ -46,7 +46,7 @@ class DeletedChats(Kind):
 
     def period(self) -> timedelta:
         """Chats aren't kept for longer because they were deleted."""
-        days = configured.KEEP_RUNS_DAYS.value
+        days = configured.RUN_RETENTION_DAYS.value
         return min(super().period(), timedelta(days=days or super().period().days))
 
     def is_over(self, moment: datetime) -> Q:

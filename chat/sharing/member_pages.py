@@ -123,7 +123,7 @@ def render_panel(
         "public_links": links,
         "public_levels": PublicLink.Level.choices,
         "public_hours": public_links.DEFAULT_HOURS,
-        "may_suggest": configured.SUGGEST_PEOPLE.value,
+        "may_suggest": configured.SUGGEST_USERS.value,
         "may_publish": public_links.is_enabled(),
         **message,
     }

@@ -240,7 +240,7 @@ def _admit(
     max_members = configured.CHAT_MEMBERS.value
     if guests(session).exclude(user=person).count() >= max_members:
         raise SharingRejected(
-            _("This chat already has %(most)d members, the maximum.") % {"most": max_members}
+            _("This chat has reached its limit of %(most)d members.") % {"most": max_members}
         )
     if not may_write:
         _clear_queued(session, person)

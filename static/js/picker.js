@@ -14,13 +14,10 @@ export function startAgentPicker() {
   if (!agents?.options) return;
   createPicker(agents, "agent");
   agents.addEventListener("change", () => onAgentChange(agents.value));
-  document.addEventListener("click", onCardClick);
   document.addEventListener("submit", ({ target }) => session && target === form && storage.removeItem(storageKey));
-  document.querySelector(".view-all")?.addEventListener("click", onViewAll);
   const savedAgent = storage.getItem(storageKey);
   const isOffered = [...agents.options].some(({ value }) => value === savedAgent);
   if (isOffered && !new URLSearchParams(location.search).has("agent")) chooseValue(agents, savedAgent);
-  scrollToCard();
 }
 
 // The select stays the form's field: what is picked here is picked there.
@@ -142,33 +139,6 @@ export function positionPanel(panel, button) {
 
 function onAgentChange(name) {
   storage.setItem(storageKey, name);
-  for (const card of document.querySelectorAll("[data-pick]")) {
-    if (card.dataset.pick === name) card.ariaCurrent = "true";
-    else card.removeAttribute("aria-current");
-  }
   for (const examples of document.querySelectorAll("[data-examples-of]"))
     examples.hidden = examples.dataset.examplesOf !== name;
-}
-
-// On a phone the cards scroll sideways.
-function scrollToCard() {
-  const cards = document.getElementById("agent-cards");
-  const card = cards?.querySelector("[aria-current]");
-  if (!card) return;
-  const margin = parseFloat(getComputedStyle(cards).scrollPaddingInlineStart) || 0;
-  cards.scrollLeft += card.getBoundingClientRect().left - cards.getBoundingClientRect().left - margin;
-}
-
-function onCardClick(event) {
-  const card = event.target.closest?.("[data-pick]");
-  if (!card || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  chooseValue(form.elements.agent, card.dataset.pick);
-}
-
-function onViewAll({ target }) {
-  const cards = document.getElementById("agent-cards");
-  const isOpen = cards.toggleAttribute("data-all");
-  target.ariaExpanded = String(isOpen);
-  [target.textContent, target.dataset.fewer] = [target.dataset.fewer, target.textContent];
 }

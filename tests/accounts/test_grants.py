@@ -78,9 +78,9 @@ def test_a_cost_that_no_column_can_hold_is_refused(person):
 
 def test_a_file_changes_quotas_only_with_permission_for_them(clerk):
     group = Group.objects.create(name="Sales")
-    kind, wanted = GroupKind("groups", Group), {"quotas": {"runs_per_day": None}}
+    kind, wanted = GroupKind("groups", Group), {"limits": {"runs_per_day": None}}
 
     assert kind.keep(group, wanted, clerk)
-    assert not kind.keep(group, {"quotas": {}}, clerk)
+    assert not kind.keep(group, {"limits": {}}, clerk)
     assert not Quota.objects.exists()
-    assert [*kind.mismatches({"quotas": {"runs_per_day": 2**63}})]
+    assert [*kind.mismatches({"limits": {"runs_per_day": 2**63}})]

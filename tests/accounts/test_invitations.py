@@ -244,6 +244,6 @@ def test_single_sign_on_with_another_address_is_rejected(client, provider, invit
     client.post(f"/invite/{token}/sso/")
     answer = signed_in(client)
 
-    assert "for another address" in answer.text
+    assert "for a different address" in answer.text
     invitation.refresh_from_db()
     assert invitation.uses == 0

@@ -79,7 +79,9 @@ def test_a_disabled_account_cannot_sign_in(client, provider, person):
     person.is_active = False
     person.save()
 
-    assert "This account is disabled." in signed_in(client).text
+    assert (
+        "This account is disabled. Ask an administrator to enable it." in signed_in(client).text
+    )
     assert not is_in(client)
 
 

@@ -101,7 +101,7 @@ def test_an_email_is_verified_only_by_its_own_source(client, bare, person):
 
 def test_a_refused_userinfo_is_fatal_only_if_roles_depend_on_it(client, bare, settings, caplog):
     bare.user_info_status = 403
-    assert "refused to share your profile" in signed_in(client).text
+    assert "t share your profile" in signed_in(client).text
     assert not is_in(client)
 
     use(settings, oidc_groups_claim="")

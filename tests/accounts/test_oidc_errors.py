@@ -19,9 +19,9 @@ def told(answer):
 
 
 DENIALS = {
-    "access_denied": "you cancelled at Acme, or your account there has no access",
+    "access_denied": "you canceled at Acme, or your account there has no access",
     "unauthorized_client": "rejected this server's client ID or secret",
-    "invalid_scope": "refused the requested scopes (openid profile email)",
+    "invalid_scope": "rejected the requested scopes (openid profile email)",
     "redirect_uri_mismatch": "register http://testserver/login/oidc/back/ there",
     "temporarily_unavailable": "Acme isn't responding.",
     "login_required": "Acme didn't complete the sign-in.",

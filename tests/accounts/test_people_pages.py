@@ -61,7 +61,7 @@ def test_deactivating_several_skips_oneself_and_can_be_undone(
     sent = {"action": "deactivate", "_selected_action": people, "index": "0"}
     page = console.post(PEOPLE, sent, follow=True).text
 
-    assert "1 user deactivated." in page
+    assert "1 user disabled." in page
     assert "2 users were skipped" in page
     person.refresh_from_db()
     assert not person.is_active
@@ -137,7 +137,7 @@ def test_the_roles_are_explained(console, person_client):
 
 def test_users_see_what_is_left(person_client, person, configure):
     assert "No limits apply to you." in person_client.get("/account/usage/").text
-    configure(person_tokens=1000)
+    configure(user_tokens=1000)
     run = Run.objects.create(user=person, query="q", status="completed", prompt_tokens=400)
     record_usage(run)
     Run.objects.create(query="of another", status="completed", prompt_tokens=4000)

@@ -56,10 +56,10 @@ def test_returning_from_the_provider_is_confirmed_once(client, ending):
 
     assert client.get(BACK, {"state": sent["state"]}).headers["Location"] == "/login/"
 
-    assert "Acme has finished its sign-out, too." in sentence(client)
-    assert "finished" not in sentence(client)
+    assert "signed out here and at Acme." in sentence(client)
+    assert "signed out here" not in sentence(client)
     client.get(BACK, {"state": sent["state"]})
-    assert "finished" not in sentence(client)
+    assert "signed out here" not in sentence(client)
 
 
 @pytest.mark.parametrize("state", ["", "another", "é"])
@@ -69,7 +69,7 @@ def test_a_direct_link_to_the_confirmation_shows_nothing(client, ending, state):
 
     assert client.get(BACK, {"state": state}).headers["Location"] == "/login/"
 
-    assert "finished" not in sentence(client)
+    assert "signed out here" not in sentence(client)
 
 
 def test_a_provider_without_a_sign_out_endpoint_is_named(client, provider):

@@ -64,7 +64,7 @@ async def test_disabling_an_account_stops_its_runs_with_a_message(
 
     await run.arefresh_from_db()
     assert run.status == Run.Status.STOPPED
-    assert run.detail == "The account of the user who asked was disabled."
+    assert run.detail == "The account of the user who started the run was disabled."
 
 
 class Endless:

@@ -27,7 +27,7 @@ PACKAGES = {
 }
 SOCKET = "/ws/socket.io/?EIO=4&transport=websocket"
 STARTS_WITHIN = 300
-MAX_CHATS = 50
+MAX_CHATS = 100
 ABOUT = f"""\
 Peers: the chats of others beside ours, as in the table of the chat, with answers of
 {PLAN.tokens} tokens, {PLAN.rate} a second. Chainlit keeps nothing and knows no people; Open

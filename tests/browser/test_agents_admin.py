@@ -49,7 +49,7 @@ def test_an_agent_is_created_from_a_template_tested_published_and_restored(page:
     publish(page)
     page.locator("[name=instructions]").fill("Count aloud.")
     expect(page.locator("[data-state]")).to_have_text("Draft · unpublished changes")
-    page.get_by_role("button", name="What would change").click()
+    page.get_by_role("button", name="Review changes").click()
     expect(page.locator(".change ins").first).to_contain_text("Count aloud")
     page.keyboard.press("Escape")
     publish(page, "So that one hears it.")

@@ -201,7 +201,7 @@ def test_a_temporary_chat_is_in_no_list_until_it_is_saved(page: Page):
     expect(page.get_by_role("button", name="Good answer")).to_have_count(0)
     number = number_in(page)
 
-    page.get_by_role("button", name="Keep this chat").click()
+    page.get_by_role("button", name="Save this chat").click()
 
     expect(page.locator(f"#session-{number}")).to_contain_text("6464")
     expect(page.locator(".temporary-note")).to_have_count(0)

@@ -41,7 +41,7 @@ def test_an_exported_file_is_edited_and_imported(page: Page, watch, tmp_path: Pa
     page.get_by_role("button", name="Apply").click()
     preview_changes(page, text)
     expect(page.locator(".calm")).to_have_text(
-        "No changes. The configuration already matches the file."
+        "No changes. The settings already match the file."
     )
 
 

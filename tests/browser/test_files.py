@@ -132,15 +132,17 @@ def test_a_file_is_searched_instead_of_sent_and_the_trace_shows_its_text(page: P
     attach(page, NOTES)
     choice = page.get_by_label("How the model gets this file")
     expect(choice).to_have_value("whole")
-    expect(choice).to_have_attribute("title", "About 7 tokens. Up to 8,000 are sent whole.")
+    expect(choice).to_have_attribute(
+        "title", "About 7 tokens. Files of up to 8,000 tokens are sent in full."
+    )
     choice.select_option("searchable")
-    expect(choice).to_have_attribute("title", "About 7 tokens. Chosen by hand.")
+    expect(choice).to_have_attribute("title", "About 7 tokens. Chosen manually.")
     page.locator("#text").fill("Which word?")
     page.locator("#text").press("Enter")
     expect(page.get_by_label("How the model gets notes.txt")).to_have_value("searchable")
 
     last_run(page).get_by_role("link", name="Trace").click()
-    page.get_by_text("Text the model got").click()
+    page.get_by_text("Text sent to the model").click()
 
     expect(page.locator(".attached-body")).to_contain_text("Outline and beginning")
     expect(page.locator(".attached-body")).to_contain_text("The code word is heron.")

@@ -22,9 +22,9 @@ def test_figures_lead_to_their_runs_and_the_checklist_is_hidden(page: Page):
     expect(run).to_have_attribute("data-status", "completed")
     page.goto("/admin/?period=24h")
     expect(page.locator(".segmented [aria-current]")).to_have_text("24 h")
-    page.get_by_role("button", name="Hide set-up checklist").click()
+    page.get_by_role("button", name="Hide setup checklist").click()
     expect(page.locator("#setup-title")).to_have_count(0)
-    page.get_by_role("button", name="Show set-up checklist").click()
+    page.get_by_role("button", name="Show setup checklist").click()
     expect(page.locator("#setup-title")).to_be_visible()
 
     page.locator("[data-metric=runs]").click()

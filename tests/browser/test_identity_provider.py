@@ -13,9 +13,7 @@ from tests.browser.conversation import CALCULATION, ask_and_wait
 from tests.browser.identity_provider import IdentityProvider
 from tests.browser.server import Server
 
-DENIED = (
-    "Not signed in: you cancelled at Acme, or your account there has no access to this app."
-)
+DENIED = "Not signed in: you canceled at Acme, or your account there has no access to this app."
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +114,7 @@ def test_a_provider_signs_in_with_name_address_and_role_and_signs_out(browse):
 
     sign_out(page)
     page.get_by_role("button", name="Yes, sign me out").click()
-    expect(page.locator(".flash-message")).to_have_text(
-        "You're signed out. Acme has finished its sign-out, too."
-    )
+    expect(page.locator(".flash-message")).to_have_text("You're signed out here and at Acme.")
     page.goto("/traces/")
     expect(page).to_have_url(re.compile("/login/"))
     begin(page)  # which asks for the password again

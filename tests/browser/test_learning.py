@@ -36,7 +36,7 @@ def test_what_an_agent_learned_is_used_until_it_is_turned_off(page):
 
     page.goto("/?agent=reporter")
     ask(page, QUESTION)
-    expect(last_run(page)).to_contain_text("Used 1 experience.")
+    expect(last_run(page)).to_contain_text("Used 1 lesson.")
     expect(last_run(page)).to_have_attribute("data-status", re.compile("completed|failed"))
 
     page.set_viewport_size({"width": 390, "height": 844})
@@ -56,9 +56,9 @@ def test_a_user_chooses_an_answer_style_and_stops_learning_on_a_phone(phone):
     phone.locator("#style-form button[type=submit], #style-form button").last.click()
     expect(phone.locator(".flash-message")).to_be_visible()
 
-    phone.get_by_role("button", name="Turn learning off").click()
+    phone.get_by_role("button", name="Turn off learning").click()
     expect(phone.get_by_text("Learning is off.")).to_be_visible()
-    phone.get_by_role("button", name="Turn learning on").click()
+    phone.get_by_role("button", name="Turn on learning").click()
     phone.get_by_label("Length").select_option(index=0)
     phone.locator("#style-form button").last.click()
     expect(phone.locator(".flash-message")).to_be_visible()

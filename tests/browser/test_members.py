@@ -208,7 +208,7 @@ def test_an_expert_answers_in_the_inbox_and_the_run_continues(visit, asking_serv
     assert faults(asker) == []
     expect(inbox.locator("main .empty")).to_be_visible()
     send_on(asker)
-    expect(asker.locator(".question-to")).to_contain_text("Waiting for someone in the group")
+    expect(asker.locator(".question-to")).to_contain_text("Waiting for a member of the group")
 
     card = inbox.locator(".waiting")
     expect(card).to_contain_text(QUESTION)

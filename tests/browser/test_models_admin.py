@@ -129,7 +129,7 @@ def test_the_models_of_the_server_are_offered_while_a_name_is_typed(
 def test_without_a_key_the_price_list_offers_models(page: Page):
     page.goto(f"{MODELS}add/?provider=anthropic")
     page.locator("[name=model]").fill("sonnet")
-    expect(page.locator(".listed-models [role=status]")).to_contain_text("of the price list")
+    expect(page.locator(".listed-models [role=status]")).to_contain_text("in the price list")
     expect(page.locator("#listed-models [role=option]").first).to_contain_text("claude-sonnet")
 
 

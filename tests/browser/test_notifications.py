@@ -39,7 +39,7 @@ def test_a_run_that_ends_in_another_chat_is_notified(visit, slow_server):
     other = page.url.rstrip("/").rsplit("/", 1)[1]
     page.goto(first)
 
-    told = f"The agent has finished chat-{other}"
+    told = f"The agent has finished. chat-{other}"
     expect(page.locator("html")).to_have_attribute("data-told", told)
 
 

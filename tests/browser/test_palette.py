@@ -140,7 +140,9 @@ def test_the_sidebar_folds_to_icons_and_stays_so(visit, server, locale):
         assert box["width"] < 64, there
         assert faults(page) == []
     page.locator("[data-fold]").click()
-    expect(page.locator(".console-menu").get_by_text(re.compile("Agents|エージェント"))).to_be_visible()
+    expect(
+        page.locator(".console-menu").get_by_text(re.compile("Agents|エージェント"))
+    ).to_be_visible()
 
 
 def test_live_and_reloaded_times_are_in_the_zone_of_the_profile(page: Page):

@@ -9,7 +9,7 @@ PASSWORD = "a long walk on the beach"
 
 def test_an_invited_person_accepts_and_chats_until_the_quota(page, visit, server):
     page.goto("/admin/auth/user/")
-    page.get_by_role("link", name="Invite people").click()
+    page.get_by_role("link", name="Invite users").click()
     page.get_by_label("Email addresses").fill("mika@example.com")
     page.get_by_role("button", name="Create invitation").click()
     link = page.locator(".link-row input").input_value()

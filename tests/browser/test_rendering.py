@@ -263,7 +263,7 @@ def test_an_answer_links_to_its_observations(page: Page):
     assert page.evaluate(HIGHLIGHTED) == ["435"]
 
     run.get_by_role("button", name="Unsourced statements").click()
-    expect(run.locator(".evidence-note")).to_contain_text("not found in any observation")
+    expect(run.locator(".evidence-note")).to_contain_text("weren't found in any observation")
     assert faults(page) == []
     watched = html(run.locator(".answer"))
     page.reload()

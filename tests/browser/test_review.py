@@ -20,7 +20,7 @@ def request_review(page: Page, question: str) -> Locator:
     """Ask for a review of an answer."""
     run = ask_and_wait(page, question)
     run.get_by_role("button", name="Bad answer").click()
-    run.get_by_role("button", name="Save and request review").click()
+    run.get_by_role("button", name="Save and flag for review").click()
     expect(run.locator(".flagged")).to_be_visible()
     return run
 
@@ -30,7 +30,7 @@ def case(page: Page, question: str) -> Locator:
 
 
 def open_reviews(page: Page) -> int:
-    """Return the badge's number of open reviews."""
+    """Return the badge's number of pending reviews."""
     return int((page.locator("#open-reviews").text_content().split() or ["0"])[0])
 
 
@@ -205,7 +205,7 @@ def test_reviewing_works_without_javascript(visit, server, guest):
     run.get_by_role("button", name="Incorrect").click()
     expect(asker).to_have_url(re.compile(r"/chat/\d+/#rating-\d+$"))
     run.locator(".reasons summary").click()
-    run.get_by_role("button", name="Save and request review").click()
+    run.get_by_role("button", name="Save and flag for review").click()
     expect(run.locator(".flagged")).to_be_visible()
 
     reviewer.goto("/review/?show=unassigned")

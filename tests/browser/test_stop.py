@@ -55,7 +55,7 @@ def test_a_stopped_question_can_be_retried_with_a_click(slow_page: Page):
     run = begin(slow_page, "What is 2 + 3?")
     stop_run(slow_page, slow_page.get_by_role("button", name="Stop").click)
 
-    run.get_by_role("button", name="Ask again").click()
+    run.get_by_role("button", name="Run again").click()
 
     expect(slow_page.locator(".fork-count")).to_contain_text("2/2")
     expect(slow_page.locator(".message")).to_have_count(1)
@@ -68,7 +68,7 @@ def test_retrying_keeps_the_current_draft(slow_page: Page):
     stop_run(slow_page, slow_page.get_by_role("button", name="Stop").click)
     slow_page.locator("#text").fill("Other")
 
-    run.get_by_role("button", name="Ask again").click()
+    run.get_by_role("button", name="Run again").click()
 
     expect(slow_page.locator(".fork-count")).to_contain_text("2/2")
     expect(slow_page.locator("#text")).to_have_value("Other")

@@ -51,7 +51,7 @@ def test_columns_are_chosen_and_exported(page: Page):
     text = download.value.path().read_text()
     assert text.splitlines()[0].startswith("run,started,question,status,agent,model")
     page.locator(".choose-columns summary").click()
-    page.get_by_role("button", name="Default columns").click()
+    page.get_by_role("button", name="Reset columns").click()
     expect(page.get_by_role("columnheader", name="Tokens")).to_be_visible()
 
 

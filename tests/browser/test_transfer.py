@@ -17,7 +17,7 @@ NOBODY = {"cookies": [], "origins": []}
 
 @pytest.fixture(scope="module")
 def server(start_server):
-    yield from start_server("transfer", 0.003, ASHIATO_SUGGEST_PEOPLE="true")
+    yield from start_server("transfer", 0.003, ASHIATO_SUGGEST_USERS="true")
 
 
 def publish(page: Page) -> str:

@@ -179,12 +179,12 @@ def test_a_roles_rejection_is_shown_to_the_starter_as_no_failure(visit, server, 
     ask(page, "/workflow Gate")
     run = last_run(page)
     expect(run.locator(".question-to")).to_contain_text(
-        "Waiting for someone in the group “counsel”"
+        "Waiting for a member of the group “counsel”"
     )
     expect(run.get_by_role("button", name="Approve")).to_have_count(0)
     other = visit(server, storage_state=guest)
     other.goto("/approvals/")
-    card = other.get_by_role("article", name="demo needs someone from “counsel”")
+    card = other.get_by_role("article", name="demo needs a member of “counsel”")
 
     card.get_by_role("button", name="Reject").click()
 

@@ -103,7 +103,7 @@ async def test_a_tool_changed_after_approval_is_not_called(plain, scripted, pers
 
     step = await (await verify_run(run)).steps.aget(kind="tool")
     assert step.status == "failed"
-    assert "has changed and waits for an administrator" in step.observation
+    assert "has changed. Ask an administrator" in step.observation
 
 
 async def test_a_changed_tool_is_not_offered_until_it_is_accepted(plain, scripted):

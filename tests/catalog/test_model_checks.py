@@ -76,7 +76,7 @@ async def test_usage_is_counted_per_day_and_a_spent_budget_ends_the_calls(person
     run = await run_question("Hello", user=person)
 
     assert run.status == "blocked"
-    assert "The daily budget of $1.00 is spent." in run.detail
+    assert "The daily limit of $1.00 is used up." in run.detail
     assert (await GuardrailUsage.objects.aget(pattern=row)).calls == 1
 
 

@@ -71,9 +71,9 @@ async def test_passages_that_the_model_left_out_stay_at_the_end():
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (hang(say("[2, 1]"), after=0), "judge didn't answer within 0.5 s."),
+        (hang(say("[2, 1]"), after=0), "judge didn't respond within 0.5 s."),
         (fail(401, "Wrong key"), "judge"),
-        (say("I can't decide."), "judge returned no order."),
+        (say("I can't decide."), "judge returned no ranking."),
     ],
 )
 async def test_without_an_order_the_passages_stay_as_they_were(reply, reason):
@@ -146,7 +146,7 @@ async def test_a_rejected_reranking_costs_nothing():
         (
             say("No."),
             ("", Sentence("%(model)s returned no order.", model="judge")),
-            "NOT RE-RANKED: judge RETURNED NO ORDER.",
+            "NOT RE-RANKED: judge RETURNED NO RANKING.",
         ),
     ],
 )

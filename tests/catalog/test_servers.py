@@ -285,7 +285,7 @@ async def test_a_tool_that_changes_during_a_run_is_disabled_at_once(add):
     await change.execute({})
     await until(is_pending)
 
-    assert "waits for an administrator" in (await tool.execute({"a": 1, "b": 2})).error
+    assert "Ask an administrator to accept" in (await tool.execute({"a": 1, "b": 2})).error
     assert await mcp_servers.load_tools([await arow("plain__add")]) == []
 
 

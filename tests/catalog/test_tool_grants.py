@@ -231,7 +231,7 @@ async def test_a_decision_sent_again_allows_nothing(permitted, person):
     grant = await allow(person, run)
     await grant.adelete()
 
-    with pytest.raises(DecisionRejected, match="Already decided"):
+    with pytest.raises(DecisionRejected, match="already closed"):
         await decide(person, approval, always="user")
     assert not await ToolGrant.objects.aexists()
 

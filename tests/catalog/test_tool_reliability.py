@@ -109,7 +109,7 @@ async def test_a_clearly_more_reliable_fallback_is_called_first(
     assert bool(noted) is learns
     if learns:
         assert noted[0]["is_preferred"] is True
-        assert noted[0]["message"] == "60 of 80 calls failed lately."
+        assert noted[0]["message"] == "60 of 80 recent calls failed."
         assert (step.action, "42" in step.observation) == ("calculator", True)
 
 

@@ -74,7 +74,7 @@ def test_a_shorter_retention_period_of_chats_wins(client, person, chat, configur
     memory = save_memory(person, "I like tea")
     store.delete(memory, person)
     delete(chat)
-    configure(keep_runs_days=3)
+    configure(run_retention_days=3)
     week_ago = timezone.now() - timedelta(days=7)
     ChatSession.objects.update(deleted_at=week_ago)
     Memory.objects.update(deleted_at=week_ago)

@@ -568,7 +568,7 @@ def test_an_administrator_can_close_a_circuit(admin_client):
     again = admin_client.post(close, {"key": "model:openai/gpt-5"}, follow=True).text
 
     assert not CIRCUITS.of("model:openai/gpt-5").is_refusing
-    assert "will be tried again" in said
+    assert "will be retried" in said
     assert "This circuit breaker no longer exists." in again
 
 

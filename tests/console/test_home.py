@@ -103,7 +103,7 @@ def test_steps_are_done_when_the_rows_say_so(admin_client, person):
 
     done = {step.title: step.is_done for step in setup.steps}
     assert done["Connect a model"]
-    assert done["Invite people"]
+    assert done["Invite users"]
     assert setup.next.title == "Create an agent"
 
 
@@ -119,7 +119,7 @@ def test_the_checklist_can_be_hidden_and_brought_back(admin_client):
     assert admin_client.post(switch, {"on": "0"}).url == HOME
     hidden = admin_client.get(HOME).text
     assert 'id="setup-title"' not in hidden
-    assert "Show set-up checklist" in hidden
+    assert "Show setup checklist" in hidden
 
     admin_client.post(switch, {"on": "1"})
     assert 'id="setup-title"' in admin_client.get(HOME).text
@@ -231,7 +231,7 @@ def test_a_reviewer_without_the_right_to_problems_sees_runs(person, make_run):
         make_run(status="failed", detail="Ask mika.sato@example.com about the tool.")
     [problem] = as_staff(person, "review_runs").get(HOME).context["problems"]
 
-    assert problem.title == "helper failed 2 runs"
+    assert problem.title == "2 runs of helper failed"
     assert "mika.sato" not in problem.sentence
     assert "‹email›" in problem.sentence
     assert listed(problem.url, person) == 2
@@ -296,7 +296,7 @@ def test_a_paused_tool_is_unhealthy_and_a_problem(admin_client, monkeypatch):
 
     assert context["health"].unhealthy >= 1
     assert context["health"].checks[0].advice
-    assert context["problems"][0].title == "Calls of search are paused"
+    assert context["problems"][0].title == "Calls to search are paused"
 
 
 def test_cards_appear_only_with_the_permission_for_what_they_link_to(person):

@@ -130,7 +130,7 @@ async def test_a_run_that_masks_personal_data_sends_no_image(dialect):
     messages = await last_request(dialect, drawing(), pseudonymizer=Pseudonymizer())
 
     assert images(messages) == []
-    assert "this agent hides personal data from models" in str(messages)
+    assert "this agent masks personal data" in str(messages)
 
 
 async def test_only_the_newest_images_are_sent(monkeypatch, dialect):

@@ -281,7 +281,7 @@ async def test_a_call_with_wrong_arguments_isnt_made_by_another_tool_without_a_p
         parameters={"type": "object", "properties": {"amount": {"type": "string"}}},
     )
     tool.effect = other.effect = "idempotent"
-    tool.fallback_tool, tool.prefers_fallback = other.name, "40 of 50 calls failed lately."
+    tool.fallback_tool, tool.prefers_fallback = other.name, "40 of 50 recent calls failed."
     runtime = agent(
         Says.call(HIDDEN, amount="40"),
         Says(answer="I need the charge."),

@@ -43,7 +43,7 @@ async def f06(testbed: Testbed, times: int, people: int = 10) -> Result:
         tabs = list(testbed.open_tabs)
         found = await testbed.played(RECOVERS)
         shown = " ".join(frame for tab in tabs for _, frame in tab.frames)
-        red = [words for words in ("went wrong", "could not go on") if words in shown]
+        red = [words for words in ("went wrong", "couldn't continue") if words in shown]
         found.violations += unless(not red, f"{red} on the page")
         result.add(found)
     return result

@@ -76,6 +76,9 @@ PROMISES = {
 TIMES = {"F09": 5, "F19": 5, "F23": 10, "F24": 3, "F27": 2, "F28": 2}
 SIZES = {"F02": {"people": 10}, "F07": {"seconds": 3}, "F08": {"people": 10}}
 
+# What is reported of the product's log if a row fails.
+OUTPUT_CHARS = 6_000
+
 pytestmark = pytest.mark.thorough
 
 
@@ -84,7 +87,11 @@ async def play(testbeds, id, times=1, **size):
     try:
         with SharedFixture():  # the testbed keeps its processes for the rows that follow
             async with testbeds(row.kind) as testbed:
-                result = await row.play(testbed, times, **size)
+                try:
+                    result = await row.play(testbed, times, **size)
+                except Exception as error:
+                    error.add_note(testbed.product.output[-OUTPUT_CHARS:])
+                    raise
     except NotAvailable as reason:
         pytest.skip(str(reason))
     assert result.histories

@@ -78,10 +78,14 @@ def mail_typed(parameters: bytes) -> bytes:
 
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("an empty file", lambda: b"", "This file is empty."),
-    ("a.pdf", lambda: b"not a PDF", "the content is a text file"),
+    ("a.pdf", lambda: b"not a PDF", "the content is different (text file)"),
     ("a.pdf", lambda: b"<html>%PDF-1.4 <script>alert(1)</script>", "damaged or incomplete"),
-    ("a.html", lambda: b"<html>%PDF-1.4 <script>x</script>", "the content is a PDF"),
-    ("a.png", lambda: b"<svg><script>alert(1)</script></svg>", "the content is a text file"),
+    ("a.html", lambda: b"<html>%PDF-1.4 <script>x</script>", "the content is different (PDF)"),
+    (
+        "a.png",
+        lambda: b"<svg><script>alert(1)</script></svg>",
+        "the content is different (text file)",
+    ),
     ("a.gif", lambda: b"GIF89a=1;alert(1)//", "damaged or incomplete"),
     ("a.svg", lambda: b"<svg><script>alert(1)</script></svg>", "contains no text"),
     ("a.pdf.exe", lambda: b"MZ\x90\0", "Programs can't be read"),
@@ -109,8 +113,12 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.heic", lambda: b"\0\0\0\x18ftypheic" + b"\xff" * 400, "damaged or incomplete"),
     ("a.avif", lambda: b"\0\0\0\x18ftypavif" + b"\0" * 400, "damaged or incomplete"),
     ("a.png", lambda: png(40, 40) + files.docx("heron"), "damaged or incomplete"),
-    ("a.docx", lambda: png(40, 40) + files.docx("heron"), "the content is a image"),
-    ("a.xlsx", lambda: files.docx(files.paragraph("heron")), "the content is a Word document"),
+    ("a.docx", lambda: png(40, 40) + files.docx("heron"), "the content is different (image)"),
+    (
+        "a.xlsx",
+        lambda: files.docx(files.paragraph("heron")),
+        "the content is different (Word document)",
+    ),
 ]
 
 

@@ -140,7 +140,7 @@ def test_a_failure_says_why_and_can_be_retried(add: Add) -> None:
     document.refresh_from_db()
     assert (document.status, document.problem) == (
         FAILED,
-        "Archives can't be read. Unpack it and upload the files in it.",
+        "Archives can't be read. Unpack this one and upload its files.",
     )
     assert ingestion.retry(document)
     assert document.status == QUEUED
@@ -499,7 +499,7 @@ def test_a_missing_page_is_a_failure_with_its_status(
     document.refresh_from_db()
     assert (document.status, document.problem) == (
         FAILED,
-        "The server answered with status 404.",
+        "The server returned status 404.",
     )
 
 

@@ -260,7 +260,7 @@ def test_a_sitemap_that_cannot_be_read_says_why_and_keeps_its_pages(
     fetch_later(7.1)
     sitemap.refresh_from_db()
     assert sitemap.fetch_problem == (
-        "The sitemap couldn't be fetched. There is no sitemap at this address."
+        "The sitemap couldn't be fetched. There is no sitemap at this URL."
     )
     assert translate(sitemap.fetch_problem)
     assert sitemap.documents.count() == 2

@@ -360,7 +360,7 @@ async def test_a_timeout_of_a_server_that_is_sending_does_not_open_its_circuit()
         with pytest.raises(ModelTooSlow) as error, circuits.guard("local", "some"):
             await asking.plan("?", AgentState(), [])
 
-    assert "Timeout for a whole answer" in error.value.advice
+    assert "Timeout for a whole response" in error.value.advice
     assert not circuits.are_refusing("local", "some")
 
 

@@ -58,7 +58,7 @@ def test_a_suggestion_waits_for_a_reviewer(client, person, administrator, experi
     assert wider.status == "review"
 
     client.force_login(administrator)
-    assert "awaits a review" in client.get(LIST).text
+    assert "pending review" in client.get(LIST).text
     words = {"question": wider.question, "text": wider.text, "_approve": "1"}
     client.post(f"{LIST}{wider.pk}/change/", words)
     wider.refresh_from_db()

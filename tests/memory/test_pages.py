@@ -21,7 +21,7 @@ def post(client, name, *args, **data):
 
 
 def test_an_empty_memory_says_so(page):
-    assert "Nothing is remembered yet." in page()
+    assert "No memories yet." in page()
 
 
 def test_a_fact_is_added_found_and_edited(person_client, page, person):
@@ -72,7 +72,7 @@ def test_memory_is_turned_off_and_on(person_client, page, person):
     assert "Memory is off." in page()
 
     post(person_client, "switch_memory", on="1")
-    assert "Turn memory off" in page()
+    assert "Turn off memory" in page()
 
 
 def test_the_download_has_the_history(person_client, page, remember):

@@ -160,7 +160,7 @@ def test_steps_are_turns_or_steps_of_a_plan_everywhere(sent, run, person, client
     plan = Run.objects.get(pk=plan.pk)
 
     assert (sent.step_count, plan.step_count) == (1, 3)
-    for row, head in ((sent, "turn 1/10"), (plan, "3 tasks")):
+    for row, head in ((sent, "turn 1/10"), (plan, "3 steps")):
         assert head in run_header(RunView(row))
         assert f"- **Steps**: {row.step_count}" in "".join(
             exports.as_markdown(row, is_masked=False)

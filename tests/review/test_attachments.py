@@ -106,7 +106,7 @@ def test_a_reviewer_sees_no_file_before_unmasking(picture, auditor):
 
     assert refused.status_code == 403
     assert picture.digest not in page
-    assert "hidden, because it may contain personal data" in page
+    assert "masked because it may contain personal data" in page
     assert (opened.status_code, opened.headers["Cache-Control"]) == (200, "no-store, private")
 
 

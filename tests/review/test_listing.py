@@ -418,7 +418,7 @@ def test_the_list_has_a_constant_number_of_queries(mine, person, django_assert_m
     make(person, 60)
     get(mine)
 
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(20):
         page = get(mine, "status:completed -tool:database -rating:up why")
 
     assert len(numbers(page)) == 50
@@ -432,7 +432,7 @@ def test_nested_reruns_need_no_extra_queries(mine, person, django_assert_max_num
         run = again if number == 0 else run
     get(mine)
 
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(21):
         page = get(mine)
 
     assert len(numbers(page)) == 31

@@ -436,7 +436,7 @@ def test_the_console_search_does_not_find_masked_text(personal_run, django_user_
 
 @pytest.fixture
 def run_again(personal_run, auditor):
-    """Another user's text, in a rerun that belongs to someone else."""
+    """Another user's text, in a rerun that belongs to another user."""
     columns = {"user": auditor, "origin": personal_run, "origin_step": 1, "topic": "again"}
     again = Run.objects.get(pk=copy_run(personal_run, status="waiting", **columns))
     approval = personal_run.approvals.get()

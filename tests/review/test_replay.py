@@ -290,7 +290,7 @@ def test_a_run_without_events_can_be_replayed(person):
     answer = get(person, run, "replay/")
 
     assert answer.status_code == 200
-    assert "Question sent" in answer.text
+    assert "Message sent" in answer.text
     assert get(person, run, "replay/scene/").json()["frames"] == []
 
 

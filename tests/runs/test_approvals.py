@@ -129,7 +129,7 @@ async def test_a_decision_counts_once(waiting, letter, person):
 
     refused = [result for result in results if isinstance(result, DecisionRejected)]
     assert len(refused) == 1
-    assert "Already decided" in str(refused[0])
+    assert "already closed" in str(refused[0])
     await finish_run(waiting)
     assert len(letter.sent) == 1
 
@@ -175,8 +175,8 @@ async def test_readers_see_whose_approval_is_pending(waiting):
         watched = LiveRunView(waiting.run_id, "chat", may_decide=may_decide)
         return watched.snapshot()
 
-    assert "Waiting for the user who asked" in await sync_to_async(shown)(False)
-    assert "Waiting for the user who asked" not in await sync_to_async(shown)(True)
+    assert "Waiting for the user who started the run" in await sync_to_async(shown)(False)
+    assert "Waiting for the user who started the run" not in await sync_to_async(shown)(True)
 
 
 async def test_other_users_cannot_decide(waiting, letter, stranger, administrator):

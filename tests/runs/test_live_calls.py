@@ -144,7 +144,7 @@ async def test_repeated_calls_are_notes_of_the_step(tool, scripted):
 def test_a_call_that_is_being_retried_says_so():
     note = {"kind": "retry", "tool": "search", "attempt": 2, "seconds": 0.2, "message": "Busy."}
 
-    assert status_text.waiting_sentence([note]) == "Trying again (attempt 2): Busy."
+    assert status_text.waiting_sentence([note]) == "Retrying (attempt 2): Busy."
 
 
 async def test_a_tool_that_uses_the_model_shows_prompt_and_reply(agent, tool, scripted):
@@ -161,7 +161,7 @@ async def test_a_tool_that_uses_the_model_shows_prompt_and_reply(agent, tool, sc
     run = await run_question("Go")
     html = await database.run(LiveRunView(run.pk).snapshot)
 
-    assert html.count("writer asked the model (demo).") == 2
+    assert html.count("writer called the model (demo).") == 2
     assert "user: How is it?" in html
     assert "It is &lt;b&gt;fine&lt;/b&gt;." in html
     step = await AgentStep.objects.aget(run=run, kind="tool")
@@ -185,5 +185,5 @@ async def test_without_permission_a_tool_gets_the_reason_for_the_refusal(tool, s
     step = await AgentStep.objects.aget(run=run, kind="tool")
 
     assert StepView(step, run).notes == [
-        "writer asked the model and was refused: This agent doesn't let servers use its model."
+        "writer wasn't allowed to call the model: This agent doesn't let servers use its model."
     ]

@@ -71,7 +71,7 @@ async def test_an_expert_sees_the_question_and_nothing_else_of_the_run(question,
 
     assert "Questions for you" in shown
     assert "May we store<br>addresses for ten years?" in shown
-    assert "ada needs someone from “Legal”" in shown
+    assert "ada needs a member of “Legal”" in shown
     assert SECRET not in shown
     assert f"/traces/{question.run_id}/" not in shown
     assert (await client.get(f"/traces/{question.run_id}/")).status_code == 404
@@ -144,7 +144,7 @@ async def test_a_tool_call_with_a_role_argument_is_not_sent_to_experts(question,
 
 async def test_the_asker_sees_who_is_asked_and_can_answer_or_stop(question, expert, person):
     page = await (await as_async_user(person)).get(f"/traces/{question.run_id}/")
-    assert "Waiting for someone in the group “Legal”." in page.text
+    assert "Waiting for a member of the group “Legal”." in page.text
     assert "Answer it yourself" in page.text
 
     await runs.stop(await Run.objects.aget())
@@ -167,7 +167,7 @@ async def test_without_a_matching_expert_the_asker_is_told(question, person):
 async def test_the_first_answer_counts(question, expert, person):
     await decide(expert, question, reason="Five.")
 
-    with pytest.raises(DecisionRejected, match="Already decided"):
+    with pytest.raises(DecisionRejected, match="already closed"):
         await decide(person, question, reason="Five.")
     await finish_run(question)
 

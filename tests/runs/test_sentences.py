@@ -113,21 +113,21 @@ def test_rows_keep_template_and_parameters():
 def test_a_sentence_is_translated_with_the_sentences_in_it():
     sentence = Sentence(
         "%(sentence)s Models tried: %(models)s.",
-        sentence=Sentence("The model returned an empty answer."),
+        sentence=Sentence("The model returned an empty response."),
         models="a, b",
     )
 
     with translation.override("ja"):
-        assert translate(
-            sentence
-        ) == "モデルが空の回答を返しました。 試したモデル：a, b。".replace("。 ", "。")
+        assert translate(sentence) == "モデルの応答が空でした。 試したモデル：a, b。".replace(
+            "。 ", "。"
+        )
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "Row 5 doesn't match row 6",
-        "The model returned an empty answer.",
+        "The model returned an empty response.",
         "printf() needs a plain format, e.g. '%.2f' or '%05d'.",
     ],
 )

@@ -624,7 +624,7 @@ async def test_a_database_locked_by_a_write_is_an_error(tmp_path):
 
         result = await tool.execute({"sql": "SELECT * FROM things"})
 
-    assert result.error == "The database is locked by a write."
+    assert result.error == "The database is locked by a write. Try again in a moment."
     assert not result.mendable
 
 

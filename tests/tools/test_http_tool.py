@@ -209,7 +209,7 @@ async def test_invalid_input_is_never_sent(input, words):
         result = await create_tool(server, "/{city}?lang=ja", method="GET").execute(input)
 
     assert result.mendable
-    assert result.error.startswith("Invalid input for weather: ")
+    assert result.error.startswith("Invalid arguments for weather: ")
     assert words in result.error
     assert server.requests == []
 

@@ -417,7 +417,7 @@ async def test_a_tool_that_changed_is_not_called(plain):
         await server.call("grow", {})
         await until(lambda: "revision 2" in server.definition("add").description)
 
-        assert "waits for an administrator" in (await add.execute({"a": 1, "b": 1})).error
+        assert "Ask an administrator to accept" in (await add.execute({"a": 1, "b": 1})).error
         assert "has changed" in (await count.execute({"word": "x"})).error
         assert (await gone.execute({})).error == "plain no longer offers vanished."
 
@@ -429,7 +429,7 @@ async def test_a_tool_that_changed_silently_is_not_called(plain):
         await server.call("sneak", {})
         results = await asyncio.gather(*(add.execute({"a": n, "b": 1}) for n in range(5)))
 
-    assert all("has changed and waits" in result.error for result in results)
+    assert all("has changed. Ask" in result.error for result in results)
 
 
 async def test_a_tool_that_is_no_longer_listed_is_not_called(plain):

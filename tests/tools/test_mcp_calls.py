@@ -202,7 +202,7 @@ async def test_an_ambiguous_question_reaches_neither_of_two_users(plain, notes):
         hung.cancel()
 
     assert ambiguous == {"action": "decline"}
-    assert refused["message"].startswith("Several people use this server at once")
+    assert refused["message"].startswith("Several users are using this server at once")
     assert not first.questions
     assert not second.questions
 
@@ -263,7 +263,7 @@ async def test_a_refusal_of_the_model_is_an_error_that_says_why(plain):
         params = {**SAMPLE["params"], "messages": [{"role": "user", "content": audio}]}
         heard = await request(server, Call(), {**SAMPLE, "params": params})
 
-    assert reply["message"] == "There is no model to ask outside a run."
+    assert reply["message"] == "No model is available outside a run."
     assert heard["message"] == "Sampling with audio content isn't supported."
 
 

@@ -229,7 +229,7 @@ async def test_a_call_without_a_user_is_rejected_by_an_isolated_server(plain, ho
     server = IsolatedServer(ConnectionPool(), plain(home=str(home)), "chat")
 
     assert await written(server, Call("", "")) == (
-        "plain keeps people apart, and it isn't known whom this call is for."
+        "plain has a separate instance for each user, but the user of this call is unknown."
     )
 
 
@@ -257,10 +257,7 @@ async def test_a_busy_instance_is_not_stopped_for_another_one(plain, home, notes
     await asyncio.wait([hung])
     await pools.close()
 
-    assert refused == (
-        "plain already serves 1 people or chats at once, which is its limit. "
-        "Try again in a moment."
-    )
+    assert refused == "plain is busy: all 1 instances are in use. Try again in a moment."
 
 
 async def test_an_instance_stops_by_itself_sooner_than_a_shared_server(plain, home):

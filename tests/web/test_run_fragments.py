@@ -70,7 +70,7 @@ def test_a_run_escapes_all_text(status, person):
     ("columns", "text"),
     [
         ({"max_steps": 8, "turns": 3}, ">turn 3/8<"),
-        ({"max_steps": 0, "tasks": 2}, ">2 tasks<"),
+        ({"max_steps": 0, "tasks": 2}, ">2 steps<"),
         ({"prompt_tokens": 1200, "completion_tokens": 34}, 'title="1,200 input, 34 output'),
         ({"cost": 0.0123}, ">$0.0123<"),
         ({"takeovers": 1}, ">resumed after restart<"),

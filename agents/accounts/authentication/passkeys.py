@@ -72,7 +72,7 @@ def register(
     credential = data.credential_data
     key_id = websafe_encode(data.credential_data.credential_id)
     if len(key_id) > MAX_KEY_ID_CHARS:
-        raise PasskeyRejected(_("The passkey wasn't accepted."))
+        raise PasskeyRejected(_("The passkey wasn't accepted. Try again."))
     name = name.strip()[:MAX_NAME_CHARS] or _("Passkey")
     values = {"public_key": websafe_encode(bytes(credential)), "uses": data.counter}
     try:
@@ -108,7 +108,9 @@ def verify_assertion(
     keys = Passkey.objects.filter(is_owner, user__is_active=True, key_id=key_id)
     key = keys.select_related("user").first()
     if key is None:
-        raise PasskeyRejected(_("This passkey isn't registered here."))
+        raise PasskeyRejected(
+            _("This passkey isn't registered here. Try another passkey or sign-in method.")
+        )
     _verify(
         lambda: _server(request).authenticate_complete(
             state, [AttestedCredentialData(websafe_decode(key.public_key))], response
@@ -140,7 +142,7 @@ def _update_sign_count(key: Passkey, uses: int) -> None:
         logger.warning(
             "Passkey %s sent an old signature counter. It may have been cloned.", key.pk
         )
-        raise PasskeyRejected(_("The passkey wasn't accepted."))
+        raise PasskeyRejected(_("The passkey wasn't accepted. Try again."))
 
 
 def _server(request: HttpRequest) -> Fido2Server:
@@ -179,4 +181,4 @@ def _verify(verify: Any) -> Any:
         return verify()
     except Exception as error:
         logger.info("A passkey was rejected: %r", error)
-        raise PasskeyRejected(_("The passkey wasn't accepted.")) from error
+        raise PasskeyRejected(_("The passkey wasn't accepted. Try again.")) from error

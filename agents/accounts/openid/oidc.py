@@ -227,7 +227,7 @@ def get_or_create_user(claims: dict[str, Any], invitation: Invitation | None = N
     else:
         user = _find_by_email(claims) or _create_user(claims, invitation)
     if not user.is_active:
-        raise OidcError(_("This account is disabled."))
+        raise OidcError(_("This account is disabled. Ask an administrator to enable it."))
     _fill_in_profile(user, claims)
     if identity is None:
         Identity.objects.create(user=user, **columns)
@@ -272,7 +272,10 @@ def _create_user(claims: dict[str, Any], invitation: Invitation | None) -> Any:
         address = invitation.email
         if address and _verified_address(claims).lower() != address.lower():
             raise OidcError(
-                _("This invitation is for another address than the one at %(service)s.")
+                _(
+                    "This invitation is for a different address than your account at "
+                    "%(service)s. Ask for a new one."
+                )
                 % {"service": provider_name()}
             )
         invitations.consume(invitation)

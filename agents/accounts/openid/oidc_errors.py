@@ -69,8 +69,8 @@ class ScopeRejected(ProtocolError):
     """Raised when the provider doesn't support a requested scope."""
 
     message = _(
-        "%(service)s refused the requested scopes (%(scopes)s). Ask an administrator to check "
-        "ASHIATO_OIDC_SCOPES."
+        "%(service)s rejected the requested scopes (%(scopes)s). Ask an administrator to "
+        "check ASHIATO_OIDC_SCOPES."
     )
 
 
@@ -78,8 +78,8 @@ class AccessDenied(ProtocolError):
     """Raised when the user or the provider refused."""
 
     message = _(
-        "Not signed in: you cancelled at %(service)s, or your account there has no access to "
-        "this app."
+        "Not signed in: you canceled at %(service)s, or your account there has no access "
+        "to this app."
     )
 
 
@@ -99,7 +99,7 @@ class UserInfoRefused(TokenRejected):
     """Raised when UserInfo doesn't accept the access token."""
 
     message = _(
-        "%(service)s refused to share your profile. Ask an administrator to check "
+        "%(service)s didn't share your profile. Ask an administrator to check "
         "ASHIATO_OIDC_SCOPES."
     )
 

@@ -141,7 +141,7 @@ class PersonForm(forms.ModelForm):
         role = str(self.cleaned_data["role"])
         if role != self.initial.get("role") and role not in grantable_roles(self.editor):
             raise forms.ValidationError(
-                _("You can't grant a role or group with more permissions.")
+                _("You can't grant a role or group with more permissions than you have.")
             )
         return role
 

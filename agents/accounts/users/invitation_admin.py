@@ -91,7 +91,7 @@ class InvitationAdmin(ConsoleAdmin):
 
     @admin.display(description=_("recipient"), ordering="email")
     def recipient(self, row: Invitation) -> Any:
-        name = row.email or (_("Link") if row.max_uses > 1 else _("One person"))
+        name = row.email or (_("Link") if row.max_uses > 1 else _("One user"))
         return format_html("{} {}", name, badge(row.state.label, TONES[row.state]))
 
     @admin.display(description=_("role"), ordering="role")
@@ -176,7 +176,9 @@ class InvitationAdmin(ConsoleAdmin):
         is_mailed = bool(email) and invitations.can_send()
         is_sent = is_mailed and invitations.send(invitation, link, signed_in_user(request))
         if is_mailed and not is_sent:
-            problem = _("%(email)s: the mail server didn't take the message. Send the link.")
+            problem = _(
+                "%(email)s: the mail server rejected the message. Send the link yourself."
+            )
             messages.warning(request, problem % {"email": email})
         return NewLink(email=email, link=link, is_sent=is_sent)
 
@@ -184,7 +186,7 @@ class InvitationAdmin(ConsoleAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": _("Invite people"),
+            "title": _("Invite users"),
             "form": form,
             "can_send": invitations.can_send(),
         }

@@ -23,7 +23,7 @@ class InviteForm(forms.Form):
         label=_("Invite"),
         choices=[
             ("email", _("By email address")),
-            ("link", _("With a link for several people")),
+            ("link", _("With a link for several users")),
         ],
         widget=forms.RadioSelect,
         initial="email",
@@ -76,7 +76,7 @@ class InviteForm(forms.Form):
             )
         if len(emails) > MAX_ADDRESSES:
             raise forms.ValidationError(
-                _("Invite at most %(most)d people at once.") % {"most": MAX_ADDRESSES}
+                _("Invite at most %(most)d users at once.") % {"most": MAX_ADDRESSES}
             )
         return emails
 

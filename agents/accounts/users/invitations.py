@@ -61,7 +61,9 @@ def can_grant(inviter: User | None, role: str, groups: Iterable[Group]) -> bool:
 def create(inviter: User, terms: Terms, email: str = "") -> tuple[Invitation, str]:
     """Create an invitation and return it with its token, which is saved nowhere."""
     if not can_grant(inviter, terms.role, terms.groups):
-        raise InvitationRejected(_("You can't grant a role or group with more permissions."))
+        raise InvitationRejected(
+            _("You can't grant a role or group with more permissions than you have.")
+        )
     if email and _has_account(email):
         raise InvitationRejected(_("%(email)s already has an account.") % {"email": email})
     token = secrets.token_urlsafe(32)
@@ -140,7 +142,9 @@ def apply_terms(user: User, invitation: Invitation, *, by: str) -> None:
 def renew(invitation: Invitation, actor: User) -> str:
     """Return a new token with a new term, because the old one is saved nowhere."""
     if not can_grant(actor, invitation.role, invitation.groups.all()):
-        raise InvitationRejected(_("You can't grant a role or group with more permissions."))
+        raise InvitationRejected(
+            _("You can't grant a role or group with more permissions than you have.")
+        )
     token = secrets.token_urlsafe(32)
     invitation.digest = _digest(token)
     invitation.invited_by = actor
@@ -172,7 +176,7 @@ def send(invitation: Invitation, link: str, inviter: User) -> bool:
     """Send the link to the invited address; return whether the mail server took it."""
     name = inviter.get_full_name() or inviter.get_username()
     lines = (
-        _("%(name)s invites you to Ashiato.") % {"name": name},
+        _("%(name)s invited you to Ashiato.") % {"name": name},
         _("Open this link to create your account. It works once:"),
         link,
         _("If you didn't expect this, ignore this message."),

@@ -38,7 +38,7 @@ STATES = {
 STATE_LABELS = {
     "active": (_("active"), "green"),
     "invited": (_("invited"), "blue"),
-    "deactivated": (_("deactivated"), "red"),
+    "deactivated": (_("disabled"), "red"),
 }
 
 
@@ -126,7 +126,7 @@ def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet[Any
     )
 
 
-@admin.action(description=_("Deactivate"), permissions=["change"])
+@admin.action(description=_("Disable"), permissions=["change"])
 def deactivate(console: Any, request: HttpRequest, people: QuerySet[Any]) -> None:
     """Deactivate users; one's own account and the last administrator stay."""
     editor = signed_in_user(request)
@@ -142,15 +142,15 @@ def deactivate(console: Any, request: HttpRequest, people: QuerySet[Any]) -> Non
         deactivated.append(person.pk)
     skipped = people.count() - len(deactivated)
     sentence = ngettext(
-        "%(count)d user deactivated.", "%(count)d users deactivated.", len(deactivated)
+        "%(count)d user disabled.", "%(count)d users disabled.", len(deactivated)
     )
     _add_undo(request, sentence % {"count": len(deactivated)}, deactivated)
     if skipped:
         skipped_sentence = ngettext(
             "%(count)d user was skipped: it's you, the last administrator, already "
-            "deactivated, or has more permissions than you.",
-            "%(count)d users were skipped: you, the last administrator, already "
-            "deactivated, or with more permissions than you.",
+            "disabled, or has more permissions than you.",
+            "%(count)d users were skipped: you, the last administrator, already disabled, "
+            "or with more permissions than you.",
             skipped,
         )
         messages.warning(request, skipped_sentence % {"count": skipped})

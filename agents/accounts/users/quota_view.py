@@ -115,7 +115,7 @@ def _row(state: BudgetState) -> QuotaRow:
 
 def _source_label(limit: Limit) -> str:
     if limit.source == "user":
-        return _("Own quota")
+        return _("Own limit")
     if limit.kind == "group":
         return _("%(name)s together") % {"name": limit.name}
     if limit.kind == ALL:
@@ -139,7 +139,7 @@ def save_form(request: HttpRequest, owner: User | Group) -> None:
     if not form.is_valid():
         messages.error(request, " ".join(form.errors.as_text().split()))
     elif form.save(signed_in_user(request)):
-        messages.success(request, _("Quotas saved."))
+        messages.success(request, _("Usage limits saved."))
 
 
 class QuotaForm(forms.Form):

@@ -58,7 +58,7 @@ ABILITIES = (
     (_("See the problems and the dashboard of the agents they review"), REVIEWERS),
     (_("Set up agents, models, tools, guardrails and workflows"), ADMINISTRATORS),
     (_("Manage the installation's documents"), ADMINISTRATORS),
-    (_("Invite people, change roles, groups and quotas"), ADMINISTRATORS),
+    (_("Invite users, change roles, groups and usage limits"), ADMINISTRATORS),
     (_("Change settings, read the audit log and check the system's health"), ADMINISTRATORS),
 )
 

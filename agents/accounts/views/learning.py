@@ -184,7 +184,9 @@ def suggest(request: UserRequest, pk: int) -> HttpResponse:
     except NoteRejected as reason:
         messages.error(request, str(reason))
     else:
-        messages.success(request, _("Suggested. A reviewer decides whether others get it."))
+        messages.success(
+            request, _("Suggested. Other users get it once a reviewer approves it.")
+        )
     return redirect("people:learning")
 
 

@@ -21,7 +21,9 @@ from agents.db.sanitize import sanitize_text
 from agents.web import preferences
 from agents.web.presentation.formats import dates
 
-NAME_TAKEN = gettext_lazy("Another user has this name or one that looks like it.")
+NAME_TAKEN = gettext_lazy(
+    "Another user has this name or one that looks like it. Choose another one."
+)
 
 
 class ProfileForm(forms.ModelForm):

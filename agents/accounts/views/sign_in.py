@@ -119,7 +119,7 @@ def signed_out(request: HttpRequest) -> HttpResponse:
     service = sign_in_service.sso_name()
     is_expected = bool(service) and provider_logout.is_expected_return(request)
     if is_expected and not request.user.is_authenticated:
-        sentence = _("You're signed out. %(service)s has finished its sign-out, too.")
+        sentence = _("You're signed out here and at %(service)s.")
         messages.success(request, sentence % {"service": service})
     response = redirect("login")
     response.delete_cookie(provider_logout.COOKIE_NAME, path=reverse("people:oidc"))
@@ -142,7 +142,9 @@ def second_factor(request: HttpRequest) -> HttpResponse:
         return _render_second_factor(request, user, 429, problem=throttled_message(wait))
     if not method:
         return _render_second_factor(
-            request, user, problem=_("Wrong code, or the code was already used.")
+            request,
+            user,
+            problem=_("Wrong code, or the code was already used. Try another one."),
         )
     sign_in_service.complete(request, user, method, twice=True)
     return redirect(sign_in_service.next_url(request))

@@ -113,7 +113,7 @@ def _start_call(pk: int, max_cost: float | None) -> None:
     """Count a call before it is made, so that one that is never answered counts, too."""
     if max_cost is not None and cost_today(pk) >= max_cost:
         raise CheckLimitReached(
-            _("The daily budget of $%(limit)s is spent.", limit=f"{max_cost:,.2f}")
+            _("The daily limit of $%(limit)s is used up.", limit=f"{max_cost:,.2f}")
         )
     _add(pk, calls=1)
 

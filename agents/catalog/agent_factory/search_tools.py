@@ -23,7 +23,7 @@ from .relations import search_scope
 ANNOUNCED_SECONDS = 15.0
 MAX_ANNOUNCED = 2_000
 # Passages aren't pseudonymized for the model that re-ranks them.
-HIDES_PERSONAL_DATA = _("This agent hides personal data from models.")
+HIDES_PERSONAL_DATA = _("This agent masks personal data sent to models.")
 ANNOUNCED: dict[tuple[int | None, int], tuple[float, str]] = {}
 
 

@@ -26,7 +26,7 @@ CHOSEN = _("set in the console")  # the source of a default model
 class ModelNotConfigured(ModelError):
     message = _("The model can't be used with its current settings.")
 
-    advice = _("Contact your administrator, or choose another agent.")
+    advice = _("Choose another agent, or contact your administrator.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ class ModelReranker:
                 ranking = await self.order(query, texts)
         except TimeoutError:
             why = _(
-                "%(model)s didn't answer within %(seconds)s s.",
+                "%(model)s didn't respond within %(seconds)s s.",
                 model=self.model,
                 seconds=f"{self.seconds:g}",
             )
@@ -125,7 +125,7 @@ def _order_by(setup: ModelSetup) -> Order:
         except ValueError:
             numbers = []
         if not numbers:
-            raise ModelError(_("%(model)s returned no order.", model=name))
+            raise ModelError(_("%(model)s returned no ranking.", model=name))
         return [number - 1 for number in numbers]
 
     return order

@@ -67,7 +67,7 @@ def create(user: User, approval: Approval, tool_fingerprint: str, scope: str) ->
     Call it in the transaction of the decision.
     """
     if scope not in scopes(approval, user.pk):
-        raise GrantRefused(_("You can't allow this tool permanently. Approve the call only."))
+        raise GrantRefused(_("You can't always allow this tool. Approve only this call."))
     tool = ToolRegistration.objects.select_related("server").get(name=approval.tool)
     columns = {"digest": _definition_digest(tool, tool_fingerprint), "used_at": None}
     grant, _created = ToolGrant.objects.update_or_create(

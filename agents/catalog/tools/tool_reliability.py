@@ -99,7 +99,7 @@ class PreferredTools(Capability):
             fallback_rate = rates.get(getattr(tool, "fallback_tool", None) or "")
             if rate and fallback_rate and fallback_rate.is_better_than(rate):
                 tool.prefers_fallback = _(
-                    "%(failures)s of %(calls)s calls failed lately.",
+                    "%(failures)s of %(calls)s recent calls failed.",
                     failures=rate.failures,
                     calls=rate.calls,
                 )

@@ -148,8 +148,8 @@ class ExperienceAdmin(ConsoleAdmin):
 
     def response_change(self, request: HttpRequest, obj: Experience) -> HttpResponse:
         sentences = {
-            "_approve": _("Approved. Similar questions get it from now on."),
-            "_reject": _("Rejected. No one else gets it."),
+            "_approve": _("Approved. Used for similar messages from now on."),
+            "_reject": _("Rejected. Other users won't get it."),
             "_off": _("Turned off."),
         }
         for name, sentence in sentences.items():
@@ -197,8 +197,8 @@ class ExperienceAdmin(ConsoleAdmin):
     def _report(self, request: HttpRequest, count: int) -> None:
         if count:
             text = ngettext(
-                "%(count)d experience was changed.",
-                "%(count)d experiences were changed.",
+                "%(count)d lesson was changed.",
+                "%(count)d lessons were changed.",
                 count,
             )
             self.message_user(request, text % {"count": count}, messages.SUCCESS)

@@ -97,8 +97,8 @@ class CopiedRows(recently_deleted.Kind):
         warnings = []
         if is_disabled:
             sentence = _(
-                "“%(name)s” is disabled, because what it was limited to no longer exists. "
-                "Check who can use it, then enable it."
+                "“%(name)s” is disabled because all groups, agents or collections it was "
+                "limited to were deleted. Check who can use it, then enable it."
             )
             warnings.append(sentence % {"name": restored})
         if left_out:
@@ -185,7 +185,7 @@ def restore(deletion: Deletion, name: str = "") -> tuple[models.Model, bool, int
     if name:
         _rename(row, name)
     elif is_name_taken(deletion):
-        raise CannotRestore(_("Something else has this name now. Enter another one."))
+        raise CannotRestore(_("This name is already in use. Enter another one."))
     owner: Any = admin.site.get_model_admin(type(row))
     copies = owner.rows_to_restore(deletion, copies)
     rows = _without_missing(copies)
@@ -194,7 +194,9 @@ def restore(deletion: Deletion, name: str = "") -> tuple[models.Model, bool, int
     is_disabled = False
     for restricted in _without_restriction(copies, rows):
         if not hasattr(restricted, "enabled"):
-            raise CannotRestore(_("What it was limited to no longer exists."))
+            raise CannotRestore(
+                _("All groups, agents or collections it was limited to were deleted.")
+            )
         restricted.enabled = False
         is_disabled = True
     if getattr(row, "is_default", False):
@@ -414,7 +416,7 @@ def _rename(row: models.Model, name: str) -> None:
     except ValidationError as error:
         raise CannotRestore(" ".join(error.messages)) from error
     if type(row)._base_manager.filter(**{column.name: name}).exists():
-        raise CannotRestore(_("This name is taken, too. Enter another one."))
+        raise CannotRestore(_("This name is already in use. Enter another one."))
 
 
 def _key(row: models.Model) -> RowKey:
@@ -489,7 +491,12 @@ def _insert(rows: list[models.Model]) -> int:
                 row.save_base(raw=True, force_insert=True)
         except IntegrityError as error:
             if position == 0:
-                raise CannotRestore(_("Something else has taken its place.")) from error
+                raise CannotRestore(
+                    _(
+                        "It conflicts with an item that was added since. "
+                        "Change or delete that item, then try again."
+                    )
+                ) from error
             lost.add(_key(row))
     saved = [row for row in rows if _key(row) not in lost]
     while dependents := [

@@ -23,11 +23,11 @@ EXAMPLES: list[tuple[str | Promise, str | Promise]] = [
     (
         _("Off topic"),
         _(
-            "A violation is a text that isn't about our shop, its products, orders, deliveries "
-            "or returns.\n"
+            "A violation is a text that isn't about our shop, its products, orders, "
+            "deliveries or returns.\n"
             "Not a violation: greetings, thanks, and questions about the assistant.\n"
             "Example of a violation: “Write a poem about the sea.”\n"
-            "Example without: “Where is my parcel?”"
+            "Example of allowed text: “Where is my parcel?”"
         ),
     ),
     (
@@ -37,7 +37,7 @@ EXAMPLES: list[tuple[str | Promise, str | Promise]] = [
             "diagnosis, a dose, what to sign, what to buy or sell.\n"
             "Not a violation: general information, and advice to ask a professional.\n"
             "Example of a violation: “Take 800 mg twice a day.”\n"
-            "Example without: “A pharmacist can tell you the right dose.”"
+            "Example of allowed text: “A pharmacist can tell you the right dose.”"
         ),
     ),
     (
@@ -56,7 +56,7 @@ EXAMPLES: list[tuple[str | Promise, str | Promise]] = [
             "A violation is a text that promises a refund, a discount or a delivery date "
             "without saying that it depends on our terms.\n"
             "Example of a violation: “You will get your money back tomorrow.”\n"
-            "Example without: “Under our terms, refunds usually take five days.”"
+            "Example of allowed text: “Under our terms, refunds usually take five days.”"
         ),
     ),
 ]
@@ -79,17 +79,16 @@ MODEL_FIELDSETS: list[Any] = [
         {
             "fields": [("threshold", "on_failure")],
             "description": _(
-                "A rule that blocks answers holds them back until the verdict. A rule that "
-                "warns doesn't delay them."
+                "Rules that block answers delay them until the verdict. Rules that warn don't."
             ),
         },
     ),
     (
-        _("Budget"),
+        _("Limit"),
         {
             "fields": [("max_calls", "max_daily_cost"), ("max_call_tokens", "timeout")],
             "description": _(
-                "Tokens and cost of the check count for the run and for its user's quota."
+                "Tokens and cost of the check count toward the run's and the user's limits."
             ),
         },
     ),

@@ -21,11 +21,11 @@ EXPLANATIONS = {
         "both."
     ),
     Rule.UNKEPT: _(
-        "Questions, steps and answers are stored and displayed masked, also for the "
-        "user. This can't be undone. The model receives the original question, but a "
-        "run that waited (for approval, in the queue or for a worker) or resumed "
-        "after a restart has only the masked text. Edits to a tool call during "
-        "approval are stored as entered."
+        "Messages, steps and answers are stored and displayed masked, also for the user. "
+        "This can't be undone. The model receives the original message, but a run that "
+        "waited (for approval, in the queue or for a worker) or resumed after a restart "
+        "has only the masked text. Edits to a tool call during approval are stored as "
+        "entered."
     ),
 }
 

@@ -96,7 +96,7 @@ def _circuit_problems() -> Iterator[Problem]:
     for state in CIRCUITS.state():
         if state.state != "closed":
             yield Problem(
-                title=_("Calls of %(name)s are paused")
+                title=_("Calls to %(name)s are paused")
                 % {"name": state.label.partition(":")[2]},
                 sentence=shorten(mask_text(translate(state.error)), MAX_CHARS),
                 at=state.since,
@@ -154,7 +154,9 @@ def _run_problems(user: User, runs: RunQuerySet, window: Window) -> Iterator[Pro
 
 def _run_title(run: Run, count: int) -> str:
     if run.status == Status.FAILED:
-        return ngettext("%(agent)s failed a run", "%(agent)s failed %(count)d runs", count)
+        return ngettext(
+            "A run of %(agent)s failed", "%(count)d runs of %(agent)s failed", count
+        )
     if run.status == Status.BLOCKED:
         return ngettext(
             "A guardrail blocked a run of %(agent)s",

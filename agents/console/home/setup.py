@@ -137,10 +137,10 @@ def _people_step(counts: dict[str, Any]) -> SetupStep:
     sentence = ngettext("%(count)d can sign in.", "%(count)d can sign in.", count)
     list_url = reverse("admin:auth_user_changelist")
     return SetupStep(
-        title=_("Invite people"),
+        title=_("Invite users"),
         state=sentence % {"count": count} if is_done else _("Only you have access so far."),
         is_done=is_done,
-        action=_("View people") if is_done else _("Invite people"),
+        action=_("View users") if is_done else _("Invite users"),
         url=list_url if is_done else reverse("admin:people_invitation_new"),
         permission="people.add_invitation",
     )

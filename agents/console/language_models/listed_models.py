@@ -71,7 +71,7 @@ def _from_table(settings: ModelSettings) -> tuple[list[ListedModel], str]:
         return [], _("Enter the model's name.")
     count = {"count": len(names)}
     text = ngettext(
-        "%(count)d model of the price list.", "%(count)d models of the price list.", len(names)
+        "%(count)d model in the price list.", "%(count)d models in the price list.", len(names)
     )
     return [ListedModel(name=name) for name in names], text % count
 

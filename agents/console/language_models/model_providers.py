@@ -25,7 +25,7 @@ NO_KEY_NEEDED = _("Encrypted and never displayed again. Leave empty if the serve
 
 
 def _translated_server_help(url: str) -> str:
-    return gettext("Where the server runs, e.g. %(url)s.") % {"url": url}
+    return gettext("The server's URL, e.g. %(url)s.") % {"url": url}
 
 
 own_server_help = lazy(_translated_server_help, str)
@@ -108,7 +108,7 @@ POPULAR = (
         label="Google Gemini",
         provider=Provider.GEMINI,
         prefix="gemini",
-        about=_("Gemini models, with a key of AI Studio"),
+        about=_("Gemini models, with an AI Studio key"),
         model="gemini-3.8-flash",
         url=PROVIDERS_BY_PREFIX["gemini"].base_url or "",
         is_popular=True,
@@ -147,7 +147,7 @@ POPULAR = (
         model="llama3.3",
         url="http://localhost:11434",
         url_help=_(
-            "Where Ollama runs, without a path. With /v1 at the end, its OpenAI-compatible API "
+            "Ollama's URL, without a path. With /v1 at the end, its OpenAI-compatible API "
             "is used instead, which ignores settings such as num_ctx."
         ),
         needs_key=False,
@@ -159,7 +159,7 @@ POPULAR = (
     ),
     _own_server("llamafile", "llama.cpp", _("llama-server"), "http://localhost:8080/v1"),
     _own_server(
-        "litellm_proxy", "LiteLLM Proxy", _("A gateway of yours"), "http://localhost:4000"
+        "litellm_proxy", "LiteLLM Proxy", _("Your own gateway"), "http://localhost:4000"
     ),
     ProviderCard(
         key="compatible",

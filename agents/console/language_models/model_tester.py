@@ -239,13 +239,13 @@ def _result_line(result: ProbeResult) -> ProbeLine:
     if result.part == "reply":
         if result.first is not None:
             delay = {"time": _format_seconds(result.first)}
-            figures.append(_("First token after %(time)s.") % delay)
+            figures.append(_("Time to first token: %(time)s.") % delay)
         tokens = {"read": result.read, "written": result.written}
         figures.append(_("Tokens: %(read)d input, %(written)d output.") % tokens)
         price = cost(result.cost) if result.cost is not None else _("unknown")
         figures.append(_("Cost: %(price)s.") % {"price": price})
         if result.pieces > 1:
-            figures.append(_("Streams its replies."))
+            figures.append(_("Streams its responses."))
     return ProbeLine(
         part=label,
         is_good=result.works,

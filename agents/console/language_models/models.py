@@ -148,7 +148,7 @@ class LanguageModelAdmin(SwitchableAdmin):
         return [
             (_("Connection"), {"fields": [hidden, *needed]}),
             (_("Model"), model_options),
-            (_("Price, window and abilities"), facts),
+            (_("Price, context window and abilities"), facts),
             (_("Advanced settings"), advanced_options),
             (_("Rate limits"), {"fields": [tuple(limits)], "classes": ["collapse"]}),
             (_("Access"), {"fields": ["groups"], "classes": ["collapse"]}),
@@ -202,7 +202,7 @@ class LanguageModelAdmin(SwitchableAdmin):
         if obj.last_test.get("works"):
             messages.success(request, _("Connected %(model)s.") % {"model": obj.label})
         else:
-            sentence = _("Added %(model)s. It hasn't answered yet: test it before you use it.")
+            sentence = _("Added %(model)s. Test it before you use it.")
             messages.warning(request, sentence % {"model": obj.label})
         return redirect(f"{reverse('admin:agents_languagemodel_change', args=[obj.pk])}?new=1")
 

@@ -32,7 +32,7 @@ def pause(request: HttpRequest, console: ConsoleAdmin, pk: int) -> HttpResponse:
     with transaction.atomic():
         console.set_values(request, server, enabled=request.POST.get("state") == "on")
         disconnect_on_commit(server.name)
-    sentence = _("%(name)s is in use again.") if server.enabled else _("%(name)s is paused.")
+    sentence = _("%(name)s was resumed.") if server.enabled else _("%(name)s is paused.")
     messages.success(request, sentence % {"name": server.name})
     return redirect("admin:agents_mcpserver_changelist")
 

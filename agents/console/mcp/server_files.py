@@ -22,8 +22,8 @@ from ..admin_classes.model_admin import ConsoleAdmin
 from ..admin_classes.pages import render_page
 
 HELP = _(
-    "Its home, working and temporary folder. They stay when the server stops, restarts or is "
-    "renamed. Relative paths are in the working folder."
+    "The server's home, working and temporary folders. They stay when the server stops, "
+    "restarts or is renamed. Relative paths start in the working folder."
 )
 
 

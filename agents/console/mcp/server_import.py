@@ -36,7 +36,7 @@ MAX_VALUE_CHARS = 10_000
 
 class ServerImportForm(forms.Form):
     text = forms.CharField(
-        label=_("Configuration"),
+        label=_("Configuration file"),
         strip=False,
         widget=forms.Textarea(
             attrs={"class": "vLargeTextField code", "rows": 14, "spellcheck": "false"}

@@ -30,7 +30,7 @@ class BudgetForm(forms.ModelForm):
     unlimited = forms.BooleanField(
         label=_("No limit"),
         required=False,
-        help_text=_("For a user or group that the default shouldn't limit."),
+        help_text=_("Exempts a user or group from the default limit."),
     )
 
     class Meta:
@@ -85,7 +85,7 @@ class BudgetForm(forms.ModelForm):
         names = [*OWNER_FIELDS.values(), "measure", "window"]
         same = {name: cleaned.get(name) for name in names}
         if Quota.objects.filter(is_shared=self.instance.is_shared, **same).exists():
-            raise ValidationError(_("There is already such a limit. Edit that one instead."))
+            raise ValidationError(_("This limit already exists. Edit it instead."))
 
 
 def _shown_amount(measure: str, limit: int) -> Decimal:

@@ -227,7 +227,7 @@ class QuotaAdmin(ConsoleAdmin):
             for (measure, window), setting in DEFAULTS.items()
             if setting.value
         ]
-        context = {"title": _("Budgets"), "defaults": defaults}
+        context = {"title": _("Usage limits"), "defaults": defaults}
         return super().changelist_view(request, context | (extra_context or {}))
 
     # The form

@@ -209,8 +209,7 @@ def apply(request: HttpRequest) -> HttpResponse:
 
 
 STALE_PREVIEW = _(
-    "The configuration changed in the meantime, so nothing was applied. Review the "
-    "changes again."
+    "The settings changed in the meantime, so nothing was applied. Review the changes again."
 )
 SECRETS_MISSING = _("Enter the missing secrets for {}: {}.")
 
@@ -222,7 +221,7 @@ def _render_page(
     status: int = 200,
 ) -> HttpResponse:
     context = {
-        "title": _("Configuration"),
+        "title": _("Configuration file"),
         "exporting": export_form,
         "importing": import_form,
     }

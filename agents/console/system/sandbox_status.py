@@ -37,8 +37,10 @@ TRUNCATE_ALLOWED = _("They can truncate files that this server can write to.")
 SANDBOX_OFF = _("ASHIATO_MCP_SANDBOX is off.")
 ENABLE_ADVICE = _("Set ASHIATO_MCP_SANDBOX to auto.")
 INSTALL_ADVICE = _("Install bubblewrap, or use a kernel with Landlock (Linux 5.13 or later).")
-LIMITS = _("Limits of a program with everything it starts: %(limits)s. Measured every second.")
-NO_LIMITS = _("Programs have no limits of memory and CPU time.")
+LIMITS = _(
+    "Limits per program, including everything it starts: %(limits)s. Measured every second."
+)
+NO_LIMITS = _("Programs have no memory or CPU time limits.")
 NOT_MEASURED = _("On this system, only the size of files is limited.")
 MIN_SCOPED_VERSION = 6
 MIN_TRUNCATE_VERSION = 3

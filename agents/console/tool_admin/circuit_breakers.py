@@ -118,7 +118,7 @@ def close(request: HttpRequest) -> HttpResponse:
         logger.info("%s reset the circuit breaker of %s.", request.user, label)
         name = label.partition(":")[2]
         messages.success(
-            request, _("%(name)s will be tried again on its next use.") % {"name": name}
+            request, _("%(name)s will be retried on its next use.") % {"name": name}
         )
     else:
         messages.warning(request, _("This circuit breaker no longer exists."))

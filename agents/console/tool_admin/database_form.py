@@ -21,7 +21,7 @@ Kind = DatabaseConnection.Kind
 # The saved password is only sent where it was meant for.
 ADDRESS_FIELDS = ("kind", "host", "port", "tls")
 REENTER_PASSWORD = _("The address changed. Enter the password again.")
-NAME_TAKEN = _("There is already a tool named %(name)s. Choose another name.")
+NAME_TAKEN = _("A tool named %(name)s already exists. Choose another name.")
 DEFAULTS: dict[str, Any] = {
     "max_rows": configured.DATABASE_ROWS,
     "timeout": configured.DATABASE_SECONDS,
@@ -30,9 +30,7 @@ MODE = "mode"
 TABLE = "table"
 COLUMN = "column"
 MAX_TABLES_LISTED = 1_000
-TABLES_HELP = _(
-    "Open a table to choose its columns. What isn't selected doesn't exist for agents."
-)
+TABLES_HELP = _("Open a table to choose its columns. Agents can't see what isn't selected.")
 
 
 class TablesWidget(forms.Widget):
@@ -207,7 +205,7 @@ class DatabaseForm(forms.ModelForm):
         is_path = host.startswith("/") and "," not in host
         if host and not is_path and not is_host(host):
             raise ValidationError(
-                _("Enter a host name or an address, without https:// or port.")
+                _("Enter a host name or IP address, without https:// or port.")
             )
         return host
 

@@ -58,11 +58,11 @@ TEMPLATE = "admin/agents/toolregistration/openapi.html"
 TITLE = _("Import from OpenAPI")
 DOCUMENT_REQUIRED = _("Choose a file, enter a URL or paste the document.")
 TOO_LARGE = _("The document is too large. The limit is %(limit)s MB.")
-STALE_DOCUMENT = _("This page is too old. Choose the document again.")
+STALE_DOCUMENT = _("This page has expired. Choose the document again.")
 NOTHING_PICKED = _("Select at least one operation.")
 BASE_URL_REQUIRED = _("Enter the API's base URL, e.g. https://api.example.com/v1.")
 KEYLESS = _(
-    "The API has a new address, so the headers of %(names)s were removed. Enter them again."
+    "The API's URL changed, so the headers of %(names)s were removed. Enter them again."
 )
 NEXT_STEP = _('To use the new tools, add them to <a href="{}">an agent</a>.')
 PRIVATE_ADDRESS = _(

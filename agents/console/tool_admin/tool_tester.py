@@ -89,7 +89,7 @@ def try_page(
         and effect(form.instance) != Effect.READ
         and "confirmed" not in request.POST
     ):
-        problems.append(_("Confirm that the call is made for real."))
+        problems.append(_("Confirm that you want to run this tool for real."))
     context = {
         "title": _("Test call"),
         "opts": console.opts,

@@ -189,7 +189,7 @@ class ToolRegistrationAdmin(SwitchableAdmin):
         template = '<a href="{}">{}</a><div class="help">{}</div>'
         return format_html(template, url, row.connection.name, DATABASE_HELP)
 
-    @admin.display(description=_("what the model is told"))
+    @admin.display(description=_("what the model sees"))
     def model_sees(self, row: ToolRegistration) -> SafeString | str:
         tool = load_tool(row)
         if tool is None:
@@ -286,7 +286,7 @@ PENDING_CHANGE = _(
 )
 BASIC_FIELDS = ["name", "description", "enabled"]
 USE_FIELDSET = (
-    _("Execution & access"),
+    _("Calls & access"),
     {
         "fields": [
             "approval",
@@ -319,7 +319,7 @@ SEARCH_FIELDSET = (
 )
 DATABASE_FIELDS = ["source", "name", "database_page", "enabled", "model_sees"]
 DATABASE_USE_FIELDSET = (
-    _("Execution & access"),
+    _("Calls & access"),
     {"fields": ["approval", "always_allow", "max_retries", "fallback", "groups"]},
 )
 DATABASE_HELP = _("Address, tables, row limit, timeout and description are set there.")

@@ -44,27 +44,27 @@ def _program_limit(key: str, label: Promise, **overrides: Any) -> Setting[int | 
 
 
 CONCURRENT_RUNS = _limit(
-    "person_runs",
+    "user_runs",
     _("Concurrent runs per user"),
-    help=_("A user who reaches it waits for a run to finish, or stops one."),
+    help=_("At the limit, users must wait for a run to finish or stop one."),
     maximum=10_000,
-    environment="person_runs",
+    environment="user_runs",
 )
 MESSAGES_PER_MINUTE = _limit(
-    "person_messages",
+    "user_messages",
     _("Messages per minute and user"),
     maximum=10_000,
-    environment="person_messages",
+    environment="user_messages",
 )
 RUNS_PER_DAY = _limit("quota_runs_day", _("Runs per day"))
 RUNS_PER_MONTH = _limit("quota_runs_month", _("Runs per month"))
 MESSAGES_PER_DAY = _limit("quota_messages_day", _("Messages per day"))
 MESSAGES_PER_MONTH = _limit("quota_messages_month", _("Messages per month"))
 TOKENS_PER_DAY = _limit(
-    "person_tokens",
+    "user_tokens",
     _("Tokens per day"),
     help=_("Input and output tokens of a user's runs and chat titles."),
-    environment="person_tokens",
+    environment="user_tokens",
 )
 TOKENS_PER_MONTH = _limit("quota_tokens_month", _("Tokens per month"))
 COST_PER_DAY = _limit(
@@ -72,7 +72,7 @@ COST_PER_DAY = _limit(
     _("Cost per day (USD)"),
     kind=Kind.MONEY,
     maximum=10**15,
-    help=_("Models without a known price are refused while this limit applies."),
+    help=_("Models without a known price can't be used while this limit applies."),
 )
 COST_PER_MONTH = _limit(
     "quota_cost_month", _("Cost per month (USD)"), kind=Kind.MONEY, maximum=10**15
@@ -110,30 +110,30 @@ SELF_ERASURE = _switch(
     default=False,
     environment="self_erasure",
 )
-SUGGEST_PEOPLE = _switch(
-    "suggest_people",
+SUGGEST_USERS = _switch(
+    "suggest_users",
     Section.PEOPLE,
     _("Suggest other users while typing"),
     help=_("In share dialogs. Users can then find out who else has an account."),
     default=False,
-    environment="suggest_people",
+    environment="suggest_users",
 )
 SOCKETS: Setting[int] = Setting(
-    key="person_sockets",
+    key="user_sockets",
     section=Section.PEOPLE,
     label=_("Open pages per user"),
     help=_("Live connections per user and process, about one per browser tab."),
     default=20,
     minimum=1,
     maximum=100_000,
-    environment="person_sockets",
+    environment="user_sockets",
 )
 
 GENERATED_TITLES = _switch(
     "generated_titles",
     Section.CHAT,
     _("Generate chat titles"),
-    help=_("The agent's model names each chat. When off, the title is the first question."),
+    help=_("The agent's model names each chat. When off, the title is the first message."),
     default=True,
     environment="generated_titles",
 )
@@ -141,7 +141,10 @@ PUBLIC_LINKS = _switch(
     "public_links",
     Section.CHAT,
     _("Public links"),
-    help=_("Links to chats and runs that work without an account. Off disables existing ones."),
+    help=_(
+        "Links to chats and runs that work without an account. Turning this off "
+        "disables existing links."
+    ),
     default=True,
     environment="public_links",
 )
@@ -162,20 +165,20 @@ CHAT_LINKS: Setting[int] = Setting(
     maximum=100,
 )
 
-PERSON_FILES_MB: Setting[int] = Setting(
-    key="person_files_mb",
+USER_FILES_MB: Setting[int] = Setting(
+    key="user_files_mb",
     section=Section.FILES,
     label=_("Storage per user"),
     help=_("Uploaded files in total. 0: no limit."),
     unit=MEGABYTES,
     default=2_000,
-    environment="person_files_mb",
+    environment="user_files_mb",
 )
 DOCUMENT_MB: Setting[int] = Setting(
     key="document_mb",
     section=Section.FILES,
     label=_("Max size of a document"),
-    help=_("Of a file in the library."),
+    help=_("Applies to files in the library."),
     unit=MEGABYTES,
     default=50,
     minimum=1,
@@ -223,7 +226,9 @@ LIBRARY_RESULTS: Setting[int] = Setting(
     key="library_results",
     section=Section.SEARCH,
     label=_("Passages per library search"),
-    help=_("Of the library's search page. Agents' search has its own setting under Tools."),
+    help=_(
+        "Applies to the library's search page. Agents' search has its own setting under Tools."
+    ),
     default=20,
     minimum=1,
     maximum=100,
@@ -232,7 +237,7 @@ SITEMAP_PAGES: Setting[int] = Setting(
     key="sitemap_pages",
     section=Section.SEARCH,
     label=_("Pages per sitemap"),
-    help=_("What the form for web pages suggests."),
+    help=_("The default in the form for web pages."),
     default=200,
     minimum=1,
     maximum=1_000,
@@ -241,8 +246,8 @@ SITEMAP_PAGES: Setting[int] = Setting(
 HISTORY_MESSAGES: Setting[int] = Setting(
     key="history_messages",
     section=Section.MEMORY,
-    label=_("Memory window"),
-    help=_("Messages of a run that stay in memory. Agents can have narrower limits."),
+    label=_("Max messages sent to the model"),
+    help=_("Per run. Older messages are left out. Agents can have lower limits."),
     unit=_("messages"),
     default=400,
     minimum=20,
@@ -251,15 +256,15 @@ HISTORY_MESSAGES: Setting[int] = Setting(
 RECALLED_MEMORIES: Setting[int] = Setting(
     key="recalled_memories",
     section=Section.MEMORY,
-    label=_("Memories per question"),
-    help=_("Facts about the user that are added to a question, besides preferences."),
+    label=_("Memories per message"),
+    help=_("Memories about the user that are added to a message, besides preferences."),
     default=8,
     maximum=50,
 )
 MEMORY_TOKENS: Setting[int] = Setting(
     key="memory_tokens",
     section=Section.MEMORY,
-    label=_("Max tokens of memories per question"),
+    label=_("Max tokens of memories per message"),
     unit=_("tokens"),
     default=600,
     maximum=20_000,
@@ -275,8 +280,8 @@ MAX_MEMORIES: Setting[int] = Setting(
 EXPERIENCE_DAYS: Setting[int] = Setting(
     key="experience_days",
     section=Section.MEMORY,
-    label=_("Experiences expire after"),
-    help=_("Counted again whenever an experience helped. 0 means never."),
+    label=_("Lessons expire after"),
+    help=_("Starts over each time a lesson helps. 0: never."),
     unit=_("days"),
     default=180,
     maximum=3_650,
@@ -284,8 +289,8 @@ EXPERIENCE_DAYS: Setting[int] = Setting(
 MAX_EXPERIENCES: Setting[int] = Setting(
     key="max_experiences",
     section=Section.MEMORY,
-    label=_("Max experiences per agent and user"),
-    help=_("The least useful one is deleted for a new one."),
+    label=_("Max lessons per agent and user"),
+    help=_("When the limit is reached, the least useful one is deleted."),
     default=200,
     minimum=1,
     maximum=500,
@@ -303,14 +308,14 @@ MODEL_SLOW = _seconds(
     "model_slow_seconds",
     Section.MODELS,
     _("Show “waiting” after"),
-    help=_("When the model hasn't started to answer."),
+    help=_("When the model hasn't started to respond."),
     default=10.0,
     environment="model_slow_seconds",
 )
 MODEL_FIRST = _seconds(
     "model_first_seconds",
     Section.MODELS,
-    _("Timeout for the first word"),
+    _("Timeout for the first token"),
     help=_("5 minutes for your own servers (Ollama, llama.cpp, LM Studio, vLLM), unless set."),
     default=60.0,
     environment="model_first_seconds",
@@ -318,14 +323,14 @@ MODEL_FIRST = _seconds(
 MODEL_BETWEEN = _seconds(
     "model_between_seconds",
     Section.MODELS,
-    _("Timeout between words"),
+    _("Timeout between tokens"),
     default=30.0,
     environment="model_between_seconds",
 )
 MODEL_WHOLE = _seconds(
     "model_whole_seconds",
     Section.MODELS,
-    _("Timeout for a whole answer"),
+    _("Timeout for a whole response"),
     default=600.0,
     environment="model_whole_seconds",
 )
@@ -333,7 +338,7 @@ CIRCUIT_FAILURES: Setting[int] = Setting(
     key="circuit_failures",
     section=Section.MODELS,
     label=_("Circuit breaker opens after"),
-    help=_("Failures in a row of a model or tool. It is then paused."),
+    help=_("Consecutive failures of a model or tool before it's paused."),
     unit=_("failures"),
     default=5,
     minimum=1,
@@ -361,7 +366,7 @@ SENT_TOOLS: Setting[int] = Setting(
     key="sent_tools",
     section=Section.TOOLS,
     label=_("Send all tools up to"),
-    help=_("An agent with more tools sends those that fit the question, up to 25."),
+    help=_("An agent with more tools sends those that fit the message, up to 25."),
     unit=_("tools"),
     default=30,
     minimum=1,
@@ -371,7 +376,9 @@ SENT_TOOL_TOKENS: Setting[int] = Setting(
     key="sent_tool_tokens",
     section=Section.TOOLS,
     label=_("Send all tools up to"),
-    help=_("The length of their definitions. Longer ones are sent if they fit the question."),
+    help=_(
+        "Total length of their definitions. Above it, only tools that fit the message are sent."
+    ),
     unit=_("tokens"),
     default=10_000,
     minimum=500,
@@ -380,7 +387,7 @@ SENT_TOOL_TOKENS: Setting[int] = Setting(
 DATABASE_ROWS: Setting[int] = Setting(
     key="database_rows",
     section=Section.TOOLS,
-    label=_("Rows per database query"),
+    label=_("Max rows per database query"),
     help=_("Where a database has no limit of its own."),
     default=100,
     minimum=1,
@@ -395,7 +402,7 @@ DATABASE_SECONDS = _seconds(
 )
 PROGRAM_MEMORY = _program_limit(
     "program_memory_mb",
-    _("Memory of a program"),
+    _("Max memory per program"),
     help=_("MCP servers on this machine, with everything they start."),
     unit=MEGABYTES,
     default=2048,
@@ -403,7 +410,7 @@ PROGRAM_MEMORY = _program_limit(
 )
 PROGRAM_CPU = _program_limit(
     "program_cpu_seconds",
-    _("CPU time of a program within 5 minutes"),
+    _("Max CPU time per program in 5 minutes"),
     help=_("Stops programs that hang in a loop. One busy core uses 300 s."),
     unit=SECONDS,
     default=240,
@@ -411,7 +418,7 @@ PROGRAM_CPU = _program_limit(
 )
 PROGRAM_FILE = _program_limit(
     "program_file_mb",
-    _("Largest file of a program"),
+    _("Max file size per program"),
     unit=MEGABYTES,
     default=2048,
     minimum=1,
@@ -426,7 +433,7 @@ CACHE_ENTRIES: Setting[int] = Setting(
     key="cache_entries",
     section=Section.TOOLS,
     label=_("Max cached results"),
-    help=_("Results of tools and replies of models. Those unused for longest are deleted."),
+    help=_("Tool results and model responses. Those unused for longest are deleted first."),
     default=20_000,
     minimum=100,
     maximum=1_000_000,
@@ -441,8 +448,8 @@ CACHE_MB: Setting[int] = Setting(
     maximum=100_000,
 )
 
-KEEP_RUNS_DAYS: Setting[int | None] = Setting(
-    key="keep_runs_days",
+RUN_RETENTION_DAYS: Setting[int | None] = Setting(
+    key="run_retention_days",
     section=Section.RETENTION,
     label=_("Delete chats and runs after"),
     help=_("Runs in review or saved as examples stay. Empty: never."),
@@ -451,10 +458,10 @@ KEEP_RUNS_DAYS: Setting[int | None] = Setting(
     is_optional=True,
     minimum=1,
     maximum=36_500,
-    environment="keep_runs_days",
+    environment="run_retention_days",
 )
-KEEP_AUDIT_DAYS: Setting[int | None] = Setting(
-    key="keep_audit_days",
+AUDIT_RETENTION_DAYS: Setting[int | None] = Setting(
+    key="audit_retention_days",
     section=Section.RETENTION,
     label=_("Delete audit log entries after"),
     help=_("Empty: never."),
@@ -463,7 +470,7 @@ KEEP_AUDIT_DAYS: Setting[int | None] = Setting(
     is_optional=True,
     minimum=1,
     maximum=36_500,
-    environment="keep_audit_days",
+    environment="audit_retention_days",
 )
 
 SETTINGS: dict[str, Setting[Any]] = {

@@ -49,8 +49,8 @@ class Section(StrEnum):
 
 
 SECTION_LABELS = {
-    Section.QUOTAS: gettext_lazy("Default quotas"),
-    Section.PEOPLE: gettext_lazy("People and sign-up"),
+    Section.QUOTAS: gettext_lazy("Default usage limits"),
+    Section.PEOPLE: gettext_lazy("Users and sign-up"),
     Section.CHAT: gettext_lazy("Chat and sharing"),
     Section.FILES: gettext_lazy("Files and uploads"),
     Section.SEARCH: gettext_lazy("Search and documents"),
@@ -148,7 +148,7 @@ def save(setting: Setting[Any], value: Any) -> bool:
     value = setting.clean(value)
     if setting.is_fixed:
         raise ValidationError(
-            _("%(name)s is set by the environment.") % {"name": setting.variable}
+            _("%(name)s is set by an environment variable.") % {"name": setting.variable}
         )
     if value == setting.value:
         return False

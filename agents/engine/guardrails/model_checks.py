@@ -55,11 +55,11 @@ class Verdict(BaseModel):
 
 
 class InvalidVerdict(AgentError):
-    message = _("The model's reply isn't a valid verdict.")
+    message = _("The model's response isn't a valid verdict.")
 
 
 class CheckLimitReached(AgentError):
-    message = _("A limit of the check is reached.")
+    message = _("The check reached one of its limits.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,8 @@ class ModelChecks:
         verdicts: list[dict[str, Any]] = []
         if check.max_call_tokens <= 0:
             details["error"] = _(
-                "The rule leaves no room for a text in the model's context window."
+                "The rule is too long: it leaves no room for text in the model's context "
+                "window."
             )
             return check.finding(stage, {**details, "calls": 0, "seconds": 0.0}, usage)
         chunks = await run_in_thread_if_large(
@@ -258,7 +259,7 @@ class ModelChecks:
             return parse_verdict(reply.text), usage
         except TimeoutError:
             seconds = f"{check.timeout:g}"
-            error = _("The model didn't reply within %(seconds)s s.", seconds=seconds)
+            error = _("The model didn't respond within %(seconds)s s.", seconds=seconds)
             return {"error": error}, usage
         except AgentError as failure:
             return {"error": str(failure)}, usage
@@ -306,5 +307,5 @@ def parse_verdict(text: str) -> dict[str, Any]:
     try:
         verdict = Verdict.model_validate(json.loads(stripped))
     except (ValueError, RecursionError, ValidationError) as error:
-        raise InvalidVerdict(_("The model's reply isn't a valid verdict.")) from error
+        raise InvalidVerdict(_("The model's response isn't a valid verdict.")) from error
     return {**verdict.model_dump(), "reason": verdict.reason.strip()[:MAX_REASON_CHARS]}

@@ -72,7 +72,9 @@ class Handoff:
         self.agent = agent
         self.sub_agent = sub_agent
         self.description = _(
-            "Ask the agent %(agent)s. %(description)s", agent=agent, description=description
+            "Hand off a task to the agent %(agent)s. %(description)s",
+            agent=agent,
+            description=description,
         ).strip()
         self.most_depth = most_depth
         self.is_role = is_role

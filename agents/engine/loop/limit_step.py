@@ -20,7 +20,10 @@ FINISH_PROMPT = """\
 The budget of this run is used up. Answer the question now with what you have found so far, in \
 its language. Say what is missing. No tools can be used any more."""
 NOT_CALLED = as_error(
-    _("the tool wasn't called, because the run's budget is used up. Answer with what you have.")
+    _(
+        "the tool wasn't called, because the run reached one of its limits. Answer with what "
+        "you have."
+    )
 )
 
 

@@ -186,7 +186,7 @@ class DuplicateDetectionPolicy:
                 return TerminateImmediately(
                     StopReason.DUPLICATE,
                     _(
-                        "The agent called %(tool)s %(times)s times with the same input.",
+                        "The agent called %(tool)s %(times)s times with the same arguments.",
                         tool=repr(call.name),
                         times=times,
                     ),

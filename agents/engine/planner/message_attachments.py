@@ -28,7 +28,7 @@ MAX_ONE_BYTES = 3_750_000
 # OpenAI's names of the formats that can be sent.
 AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
-HIDES_DATA = _("this agent hides personal data from models, and images can't be masked")
+HIDES_DATA = _("this agent masks personal data, and images can't be masked")
 CANT_SEE = _("this model can't see images")
 CANT_HEAR = _("this model can't hear audio")
 CANT_HEAR_FORMAT = _("models can only hear WAV and MP3")

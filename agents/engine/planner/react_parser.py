@@ -309,9 +309,9 @@ class ReactParser:
         elif self._section is ReactSection.ANSWER:
             message = _("The Final Answer is empty.")
         elif texts[ReactSection.INPUT]:
-            message = _("The reply has an Action Input without an Action.")
+            message = _("The response has an Action Input without an Action.")
         elif thought:
-            message = _("The reply has a Thought, but no Action or Final Answer after it.")
+            message = _("The response has a Thought, but no Action or Final Answer after it.")
         else:
-            message = _("The reply has no Action and no Final Answer.")
+            message = _("The response has no Action and no Final Answer.")
         raise PlanParseError(joined(" ", (message, FORMAT_HELP)))

@@ -29,7 +29,7 @@ FAILED_REASONS = {
 }
 MALFORMED_REASON = "malformed_function_call"
 WITHHELD = _("The model's provider blocked the answer.")
-REPHRASE_ADVICE = _("Rephrase your question, or choose another model.")
+REPHRASE_ADVICE = _("Rephrase your message, or choose another model.")
 OUTPUT_LIMIT_REACHED = _("The model reached its output limit before it answered.")
 UNREADABLE_CALL = _(
     "The tool call couldn't be parsed. Call the tool again with a "
@@ -68,7 +68,7 @@ class NativeReader:
         if self._assembler.size > MAX_REPLY_CHARS:
             raise ModelError(
                 _(
-                    "The model's reply is longer than %(limit)s characters.",
+                    "The model's response is longer than %(limit)s characters.",
                     limit=f"{MAX_REPLY_CHARS:,}",
                 )
             )

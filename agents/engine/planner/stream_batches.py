@@ -27,13 +27,12 @@ TEXT_FIELDS = {"id", "choices"}  # of a chunk that has text and nothing else
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 RAISE_FIRST = _(
-    "It may be overloaded or still reading a long prompt. Try again, "
-    "choose another model, or ask an administrator to raise “Timeout "
-    "for the first word” (Settings, Models)."
+    "It may be overloaded or still reading a long prompt. Try again, choose another model, "
+    "or ask an administrator to raise “Timeout for the first token” (Settings, Models)."
 )
 RAISE_BETWEEN = _(
-    "It may be overloaded. Try again, choose another model, or ask an "
-    "administrator to raise “Timeout between words” (Settings, Models)."
+    "It may be overloaded. Try again, choose another model, or ask an administrator to "
+    "raise “Timeout between tokens” (Settings, Models)."
 )
 RAISE_WHOLE = _(
     "Try again, choose another model, or ask an administrator to raise "

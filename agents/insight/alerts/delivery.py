@@ -147,7 +147,9 @@ def _deliver(row: Delivery, current_time: datetime) -> bool:
         return False
     except Exception:  # those behind it must not wait for it
         logger.exception("Can't send delivery %s.", row.pk)
-        _save_failure(row, DeliveryFailed(_("Unexpected error; see the log.")), current_time)
+        _save_failure(
+            row, DeliveryFailed(_("Unexpected error. Check the server's log.")), current_time
+        )
         return False
     Delivery.objects.filter(pk=row.pk).update(
         status=Status.SENT, sent_at=timezone.now(), last_error=""

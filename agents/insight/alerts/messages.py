@@ -82,17 +82,15 @@ def problem_message(
 
 def schedule_message(run: Run, schedule: Schedule, base_url: str) -> Message:
     """Return the alert about a scheduled run that waits: why, and what to do."""
-    subject = _("“%(workflow)s” is waiting for a decision") % {
-        "workflow": schedule.workflow.name
-    }
+    subject = _("“%(workflow)s” is pending approval") % {"workflow": schedule.workflow.name}
     pending = run.approvals.filter(verdict=Approval.Verdict.WAITING)
     if pending.filter(why=Approval.Why.UNKNOWN).exists():
         reason = _(
-            "The server stopped during a call that must not be repeated. Open the run and say "
-            "whether the call was made."
+            "The server stopped during a tool call that can't be retried. Open the run and "
+            "select whether the call was completed."
         )
     else:
-        reason = _("Open the run and decide about the pending step.")
+        reason = _("Open the run and approve or reject the pending step.")
     if schedule.overlap == Schedule.Overlap.WAIT:
         effect = _("The next run starts after that.")
     else:

@@ -29,7 +29,7 @@ class Event(models.TextChoices):
     NEW = "problem.new", _("New problem")
     REOPENED = "problem.reopened", _("Problem opened again")
     SPIKING = "problem.spiking", _("Problem spiking")
-    SCHEDULE_WAITING = "schedule.waiting", _("Scheduled workflow is waiting for a decision")
+    SCHEDULE_WAITING = "schedule.waiting", _("Scheduled workflow pending approval")
     COLLECTION_SHARED = "collection.shared", _("Collection shared")
     SUMMARY = "summary", _("Summary")
     TEST = "test", _("Test")
@@ -66,10 +66,10 @@ class AlertChannel(models.Model):
     kind = models.CharField(_("type"), max_length=12, choices=Kind, default=Kind.NOTIFICATION)
     people = models.ManyToManyField(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("people"),
+        verbose_name=_("users"),
         blank=True,
         related_name="+",
-        help_text=_("People who can't see a problem aren't notified of it."),
+        help_text=_("Users who can't see a problem aren't notified of it."),
     )
     addresses = models.TextField(
         _("more email addresses"),

@@ -28,7 +28,7 @@ DIMENSIONS: dict[str, LazyText] = {
     "model": gettext_lazy("Model"),
     "tool": gettext_lazy("Tool"),
     GROUP: gettext_lazy("Group"),
-    "person": gettext_lazy("Person"),
+    "person": gettext_lazy("User"),
     TIME: gettext_lazy("Time"),
 }
 PEOPLE = {GROUP, "person"}
@@ -219,7 +219,7 @@ def _by_person(query: FiguresQuery) -> Iterable[_Keyed]:
     for key, totals in totals_by_key.items():
         [pk] = _values(key)
         person = people.get(pk)
-        label = _("Deleted runs, or without a user")
+        label = _("Deleted runs and runs without a user")
         if person is not None:
             name = getattr(getattr(person, "profile", None), "display_name", "")
             label = name or person.get_username()

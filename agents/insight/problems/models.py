@@ -60,7 +60,7 @@ class Problem(models.Model):
         EMPTY_ANSWER = "empty_answer", _("Empty answer")
         SCHEMA = "schema", _("Answer didn't match its schema")
         NO_PLAN = "no_plan", _("No valid plan")
-        REPLAN_LIMIT = "replan_limit", _("Re-plan limit")
+        REPLAN_LIMIT = "replan_limit", _("Replan limit")
         STEP_LIMIT = "step_limit", _("Step limit")
         LOOP = "loop", _("Loop")
         TOOL_LIMIT = "tool_limit", _("Tool call limit")

@@ -43,10 +43,10 @@ ICONS: dict[str, str] = {
 # With a subject: a tool, a guardrail or a reason.
 SUBJECT_TITLES: dict[str, Promise] = {
     Kind.TOOL_ERROR: gettext_lazy("%(subject)s failed"),
-    Kind.LOOP: gettext_lazy("Called %(subject)s repeatedly with the same input"),
+    Kind.LOOP: gettext_lazy("Called %(subject)s repeatedly with the same arguments"),
     Kind.TOOL_LIMIT: gettext_lazy("Called %(subject)s too many times"),
     Kind.GUARDRAIL: gettext_lazy("Blocked by the guardrail %(subject)s"),
-    Kind.REJECTED: gettext_lazy("Users rejected a call of %(subject)s"),
+    Kind.REJECTED: gettext_lazy("Users rejected a call to %(subject)s"),
     Kind.RATING: gettext_lazy("Bad rating: %(subject)s"),
 }
 TITLES: dict[str, Promise] = {
@@ -144,7 +144,7 @@ def status_sentence(problem: Problem) -> str:
     if problem.status == Status.RESOLVED and problem.awaits_version:
         count = count_since(problem, problem.resolved_at) if problem.resolved_at else 0
         sentence = _(
-            "Resolved in version %(version)d. Runs of earlier versions don't open it."
+            "Resolved in version %(version)d. Runs of earlier versions don't open it again."
         ) % {"version": version}
         if not count:
             return sentence

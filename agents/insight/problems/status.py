@@ -130,7 +130,7 @@ def save_status(row: Any, status: str, **values: Any) -> None:
     """Change a row's status if it is still what the user saw; raise ChangeRejected."""
     rows = type(row)._default_manager.filter(pk=row.pk, status=row.status)
     if not rows.update(status=status, **values):
-        raise ChangeRejected(_("This changed meanwhile. Review it and try again."))
+        raise ChangeRejected(_("This was changed in the meantime. Review it and try again."))
     row.status = status
 
 

@@ -41,7 +41,7 @@ def set_text(suggestion: Suggestion, text: str) -> None:
     if not any(sign.isalnum() for sign in line):
         raise ChangeRejected(_("Enter the instruction."))
     if len(line) > MAX_TEXT_CHARS:
-        sentence = _("The instruction can have at most %(most)d characters.")
+        sentence = _("The instruction can have up to %(most)d characters.")
         raise ChangeRejected(sentence % {"most": MAX_TEXT_CHARS})
     if line == suggestion.text:
         return
@@ -118,7 +118,10 @@ def take_back(suggestion: Suggestion, user: User) -> int:
         agent = Agent.objects.select_for_update().get(pk=suggestion.agent_id)
         if suggestion.base_version is None or agent.version != suggestion.applied_version:
             raise ChangeRejected(
-                _("The agent was changed since. Restore a version in its history instead.")
+                _(
+                    "The agent has changed since then. Restore a version from its history "
+                    "instead."
+                )
             )
         agent_versions.restore(agent, suggestion.base_version, user)
         suggestion.base_version = suggestion.applied_version = None
@@ -140,7 +143,7 @@ def reopen(suggestion: Suggestion, user: User) -> None:
 @transaction.atomic
 def _change(suggestion: Suggestion, user: User, status: Suggestion.Status) -> None:
     if suggestion.is_applied:
-        raise ChangeRejected(_("This suggestion is applied. Take it back first."))
+        raise ChangeRejected(_("This suggestion has been applied. Undo it first."))
     _decide(suggestion, user, status)
     action = "suggestion.dismissed" if status == Status.DISMISSED else "suggestion.reopened"
     audit.record(user, action, suggestion.agent, reason=str(suggestion))
@@ -153,8 +156,8 @@ def _decide(suggestion: Suggestion, user: User, status: Suggestion.Status) -> No
 
 def _check_possible(suggestion: Suggestion, spec: AgentSpec) -> None:
     if not suggestion.is_open:
-        raise ChangeRejected(_("This suggestion isn't open any more."))
+        raise ChangeRejected(_("This suggestion is no longer open."))
     if not changes.is_possible(spec, suggestion) or changes.is_contained(spec, suggestion):
         raise ChangeRejected(
-            _("The agent was changed since, and there is nothing left to apply.")
+            _("The agent has changed since then, and there is nothing left to apply.")
         )

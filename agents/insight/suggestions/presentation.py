@@ -58,9 +58,9 @@ def reason(suggestion: Suggestion) -> str:
             return str(sentence % figures)
         case Kind.TOOL_UNUSED:
             return _(
-                "The agent had it in %(runs)d runs of the last 30 days and never called it. "
-                "Its definition is sent with every request, costs tokens and distracts the "
-                "model."
+                "The tool was available in %(runs)d runs in the last 30 days but was never "
+                "called. Its definition is sent with every request, costs tokens and "
+                "distracts the model."
             ) % {"runs": figures["runs"]}
         case _:
             return _(
@@ -81,7 +81,7 @@ def measured(suggestion: Suggestion, result: Comparison) -> str:
     """Return what the backtests say, also that they say nothing."""
     params = {"own": result.own, "prevented": result.prevented, "pairs": result.pairs}
     if not result.pairs:
-        return _("None of these runs could be repeated.")
+        return _("None of these runs could be run again.")
     if suggestion.kind == Kind.INSTRUCTION and result.prevented:
         claim = _("It would have improved %(prevented)d of %(own)d wrong answers.")
         return f"{claim % params} {_verdict(result)}"
@@ -94,8 +94,8 @@ def _verdict(result: Comparison) -> str:
     if result.is_worse:
         return _("Scores are worse with it.")
     if result.score is None:
-        return _("Nothing says which answers are better. Compare those that changed.")
-    return _("There is no measurable difference.")
+        return _("No scores show which answers are better. Compare the ones that changed.")
+    return _("No measurable difference.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,7 +139,7 @@ def respond(
 
 
 def _unavailable() -> HttpResponseBase:
-    sentence = _("The file storage doesn't respond. Try again later.")
+    sentence = _("The file storage isn't responding. Try again later.")
     response = HttpResponse(sentence, content_type="text/plain; charset=utf-8", status=503)
     return with_headers(response, {**UNCACHED, "Retry-After": "30"})
 

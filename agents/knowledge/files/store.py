@@ -121,7 +121,9 @@ def _disk_errors() -> Iterator[None]:
     try:
         yield
     except StorageUnavailable as error:
-        sentence = _("The file storage doesn't respond, so the file wasn't saved. Try again.")
+        sentence = _(
+            "The file storage isn't responding, so the file wasn't saved. Try again later."
+        )
         raise FileRefused(sentence) from error
     except OSError as error:
         if error.errno not in FULL_DISK:
@@ -222,7 +224,7 @@ def _uploaded(user: AnyUser) -> QuerySet[StoredFile]:
 
 def _quota_bytes() -> int:
     """Return how much a user can store; 0 is no limit."""
-    return (configured.PERSON_FILES_MB.value or 0) * 1_000_000
+    return (configured.USER_FILES_MB.value or 0) * 1_000_000
 
 
 def check_quota(user: AnyUser, file: StoredFile) -> None:

@@ -27,9 +27,8 @@ MAX_ATTEMPTS = 3
 WORKERS_FIRST = timedelta(seconds=30)
 CRASHED = _("Reading this file failed several times. Check the server's log.")
 ENDED_PROCESS = _(
-    "Reading this file ended the process that read it, twice "
-    "(%(signal)s). It may need more memory than this server has. Split "
-    "it or save it in another format, then try again."
+    "The process that reads this file crashed twice (%(signal)s). The file may need more "
+    "memory than this server has. Split it or save it in another format, then try again."
 )
 
 KIND = "document"

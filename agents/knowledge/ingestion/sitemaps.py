@@ -30,7 +30,9 @@ MAX_BYTES = 10_000_000
 NEVER = Document.Interval.NEVER
 # Of 50,000 pages with five tags each, opened and closed. It is parsed in this process.
 MAX_TAGS = 600_000
-TOO_LARGE = _("This sitemap lists more than 50,000 pages. Use one of a part of the site.")
+TOO_LARGE = _(
+    "This sitemap lists more than 50,000 pages. Use one that covers only part of the site."
+)
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -115,9 +117,7 @@ def find_pages(url: str, limit: int) -> list[str]:
 def _read(url: str) -> Element:
     response = web_pages.get(url, most_bytes=MAX_BYTES)
     if response.status != 200:
-        raise EgressFailed(
-            _("The server answered with status %(status)s.", status=response.status)
-        )
+        raise EgressFailed(_("The server returned status %(status)s.", status=response.status))
     data = response.content
     try:
         if data.startswith(GZIP_MAGIC):
@@ -126,9 +126,9 @@ def _read(url: str) -> Element:
             raise SitemapUnreadable(TOO_LARGE)
         root = parse_xml(data, WorkLimit())
     except (UnreadableDocument, zlib.error) as error:
-        raise SitemapUnreadable(_("There is no sitemap at this address.")) from error
+        raise SitemapUnreadable(_("There is no sitemap at this URL.")) from error
     if root.tag.rpartition("}")[2] not in {"urlset", "sitemapindex"}:
-        raise SitemapUnreadable(_("There is no sitemap at this address."))
+        raise SitemapUnreadable(_("There is no sitemap at this URL."))
     return root
 
 

@@ -28,15 +28,15 @@ MAX_HEADER_CHARS = 200
 RETRY_AFTER = timedelta(days=1)  # if the schedule is longer
 GONE_STATUSES = (404, 410)
 GONE = _(
-    "This page is no longer on the web (status %(status)s). The text "
-    "from before stays searchable until you delete it."
+    "This page is no longer on the web (status %(status)s). The earlier text stays "
+    "searchable until you delete it."
 )
-NOT_FETCHED = _("The last fetch failed, so the text from before stays. %(sentence)s")
+NOT_FETCHED = _("The last fetch failed, so the earlier text stays. %(sentence)s")
 # One sentence for a private host and for one that doesn't exist: users can add any address, and
 # must not find out by it which hosts the private network has.
 NOT_PUBLIC = _(
-    "This page isn't on the public web. Check the address. An "
-    "administrator can allow a private host in ASHIATO_PAGES_ALLOW."
+    "This page isn't on the public web. Check the URL. An administrator can allow a "
+    "private host in ASHIATO_PAGES_ALLOW."
 )
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5"
 
@@ -65,9 +65,7 @@ def fetch(document: Document, save_fields: Callable[..., None]) -> bool:
     if response.status in GONE_STATUSES and document.indexed_at is not None:
         raise PageGone(GONE.fill(status=response.status))
     if response.status != 200:
-        raise EgressFailed(
-            _("The server answered with status %(status)s.", status=response.status)
-        )
+        raise EgressFailed(_("The server returned status %(status)s.", status=response.status))
     previous = document.file_id
     declared = response.headers.get("content-type", "")[:130]
     with transaction.atomic():

@@ -49,8 +49,8 @@ ENDINGS = {
     "audio/x-matroska": "webm",
 }
 TOO_LARGE = gettext_noop(
-    "This recording is larger than 25 MB. Cut it into parts, or have ffmpeg installed on the "
-    "server, which makes recordings smaller."
+    "This recording is larger than 25 MB. Cut it into parts, or install ffmpeg on the "
+    "server to compress recordings."
 )
 TOO_LONG = gettext_noop("This recording is longer than 4 hours. Cut it into parts.")
 NO_SPEECH = gettext_noop("No speech was found in this recording.")

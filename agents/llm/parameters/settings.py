@@ -11,7 +11,7 @@ from agents.engine.sentences import Sentence as _
 class SettingNotAllowed(ModelError):
     message = _("This model has a setting that isn't allowed.")
 
-    advice = _("Contact your administrator, or choose another agent.")
+    advice = _("Choose another agent, or contact your administrator.")
 
 
 class UnknownProvider(SettingNotAllowed):

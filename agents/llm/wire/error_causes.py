@@ -76,7 +76,7 @@ USE_REACT = _(
 )
 CHOOSE_VISION = _("Choose a model that can read images, or remove the image.")
 ADD_PROJECTOR = _("Start llama-server with --mmproj, or choose a model that can read images.")
-REPHRASE = _("Rephrase your question, or choose another model.")
+REPHRASE = _("Rephrase your message, or choose another model.")
 NEW_CHAT = _("Start a new chat, or choose a model with a larger context window.")
 RAISE_LLAMA_CONTEXT = _("Start a new chat, or start llama-server with a larger --ctx-size.")
 RAISE_VLLM_CONTEXT = _("Start a new chat, or start vLLM with a larger --max-model-len.")

@@ -94,7 +94,7 @@ REQUEST_REJECTED = ProviderSentence(
     _("The provider of %(model)s rejected the request: %(words)s"),
 )
 NOT_CONNECTED = _("Couldn't connect to the model %(model)s: %(reason)s.")
-ANSWER_CUT_OFF = _("The answer from %(model)s was cut off.")
+ANSWER_CUT_OFF = _("The response from %(model)s was cut off.")
 NO_RESPONSE = _("%(model)s didn't respond in time.")
 UNREADABLE_RESPONSE = _("%(model)s sent an unreadable response.")
 CONNECTION_LOST_ERRORS = {"ReadError", "WriteError", "RemoteProtocolError", "EOFError"}

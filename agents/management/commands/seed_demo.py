@@ -82,7 +82,7 @@ def make_agents() -> None:
     helper = make_helper()
     careful = Agent.objects.create(
         name="careful",
-        description=_("Like helper, but every tool call waits for your approval."),
+        description=_("Like helper, but every tool call requires your approval."),
         auto_execute_tools=False,
     )
     reporter = Agent.objects.create(
@@ -95,7 +95,7 @@ def make_agents() -> None:
     )
     planner = Agent.objects.create(
         name="planner",
-        description=_("Writes a plan, carries it out and checks each result."),
+        description=_("Writes a plan, runs it and checks each result."),
         mode=Agent.Mode.PLAN,
     )
     librarian = Agent.objects.create(

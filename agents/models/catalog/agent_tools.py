@@ -32,7 +32,7 @@ class AgentTool(models.Model):
         AT_MOST_ONCE = "at_most_once", _("must not be repeated")
 
     class Sending(models.TextChoices):
-        AUTO = "", _("if it fits the question")
+        AUTO = "", _("if it fits the message")
         ALWAYS = "always", _("always")
 
     agent = models.ForeignKey(
@@ -70,7 +70,7 @@ class AgentTool(models.Model):
         null=True,
         blank=True,
         validators=[MaxValueValidator(10)],
-        help_text=_("How often a failed call is repeated, 0–10."),
+        help_text=_("How often a failed call is retried, 0–10."),
     )
     sending = models.CharField(
         _("sent to the model"),

@@ -24,7 +24,9 @@ NAME_TOO_LONG = _(
 NAME_RESERVED = _(
     "This name is reserved for the tool that asks users questions. Choose another name."
 )
-TOO_MANY_EXAMPLES = _("Enter %(limit)d questions or fewer, one per line. These are %(count)d.")
+TOO_MANY_EXAMPLES = _(
+    "Enter %(limit)d questions or fewer, one per line. You entered %(count)d."
+)
 EXAMPLE_TOO_LONG = _("Line %(line)d is too long. Use %(limit)d characters or fewer.")
 
 
@@ -53,7 +55,7 @@ class Agent(Restricted):
         TABLE = "table", _("Table")
         BOOK = "book", _("Book")
         PLAN = "plan", _("Plan")
-        PEOPLE = "people", _("People")
+        PEOPLE = "people", _("Users")
         SCALES = "scales", _("Scales")
         SHIELD = "shield", _("Shield")
         LIFEBUOY = "lifebuoy", _("Lifebuoy")
@@ -73,7 +75,7 @@ class Agent(Restricted):
         NEVER = "never", _("Never")
 
     class ToolSelection(models.TextChoices):
-        AUTO = "auto", _("Those that fit the question, if there are many")
+        AUTO = "auto", _("Only those relevant to the message, if there are many")
         ALL = "all", _("All tools")
 
     # Chosen by a user for a run, so they are no columns.
@@ -133,8 +135,8 @@ class Agent(Restricted):
         default=Mode.REACT,
         db_default=Mode.REACT.value,
         help_text=_(
-            "Plan and execute: writes a plan, runs it and checks the results. Panel: "
-            "asks all handoff agents at once and merges their answers."
+            "Plan and execute: writes a plan, runs it and checks the results. Panel: hands "
+            "off to all handoff agents at once and merges their answers."
         ),
     )
     shows_plan = models.BooleanField(
@@ -198,7 +200,7 @@ class Agent(Restricted):
         default=False,
         db_default=False,
         help_text=_(
-            "When on, every question is searched for in the documents before the model "
+            "When on, the documents are searched for every message before the model "
             "answers. Requires the search tool."
         ),
     )
@@ -209,9 +211,9 @@ class Agent(Restricted):
         default=AfterUntrusted.SUSPICIOUS,
         db_default=AfterUntrusted.SUSPICIOUS.value,
         help_text=_(
-            "Documents, files, web pages, database rows and results of HTTP and MCP tools are "
-            "untrusted. Once a run has read some, tools with side effects need the user's "
-            "approval, also if users always allow them."
+            "Documents, files, web pages, database rows and results of HTTP and MCP tools "
+            "are untrusted. Once a run has read any of them, tools with side effects need "
+            "the user's approval, even if the user always allows them."
         ),
     )
     asker_approves_questions = models.BooleanField(
@@ -243,8 +245,8 @@ class Agent(Restricted):
         default=ToolSelection.AUTO,
         db_default=ToolSelection.AUTO.value,
         help_text=_(
-            "With many tools, models choose worse and every request costs more. The model "
-            "finds the other tools by searching. Settings has the limits."
+            "Too many tools make models less accurate and requests more expensive. The "
+            "model can search for the other tools. Change the limits in Settings."
         ),
     )
     auto_execute_tools = models.BooleanField(
@@ -280,7 +282,7 @@ class Agent(Restricted):
         _("max duplicate calls"),
         default=2,
         validators=[MinValueValidator(1), MaxValueValidator(50)],
-        help_text=_("How many times a tool can be called with the same input."),
+        help_text=_("How many times a tool can be called with the same arguments."),
     )
     max_tool_calls_per_tool = models.PositiveIntegerField(
         _("max calls per tool"),
@@ -334,7 +336,7 @@ class Agent(Restricted):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("An answer ends here and can be continued. Leave empty for no limit."),
+        help_text=_("Longer answers stop here and can be continued. Leave empty for no limit."),
     )
     personal_data = models.CharField(
         _("personal data"),
@@ -358,49 +360,52 @@ class Agent(Restricted):
         _("uses long-term memory"),
         default=True,
         db_default=True,
-        help_text=_("When off, it neither reads nor saves what is remembered about users."),
+        help_text=_("When off, it neither reads nor saves memories about users."),
     )
     reply_cache = models.CharField(
-        _("cache model replies"),
+        _("cache model responses"),
         max_length=8,
         choices=ToolRegistration.ResultCache,
         blank=True,
         default="",
         db_default="",
         help_text=_(
-            "The same question with the same history and instructions gets the saved reply, at "
-            "no cost. Regenerated answers, reruns and experiments always ask the model."
+            "The same message with the same history and instructions gets the saved "
+            "response, at no cost. Regenerated answers, reruns and experiments always call "
+            "the model."
         ),
     )
     reply_cache_seconds = models.PositiveIntegerField(
-        _("reply cache lifetime (seconds)"),
+        _("response cache lifetime (seconds)"),
         default=3_600,
         db_default=3_600,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_CACHE_SECONDS)],
-        help_text=_("How long a saved reply is used, up to 7 days."),
+        help_text=_("How long a saved response is used, up to 7 days."),
     )
     learns = models.BooleanField(
-        _("learns from experience"),
+        _("learns from feedback"),
         default=False,
         db_default=False,
         help_text=_(
-            "When on, ratings and corrections become experiences, and similar questions get "
-            "them. Each person has their own; others' are used after a review."
+            "When on, ratings and corrections become lessons for similar messages. Each "
+            "user has their own; other users' lessons are used only after a review."
         ),
     )
     max_experience_tokens = models.PositiveIntegerField(
-        _("max tokens of experiences"),
+        _("max lesson tokens"),
         default=400,
         db_default=400,
         validators=[MinValueValidator(50), MaxValueValidator(4_000)],
-        help_text=_("Per question, for up to 3 experiences."),
+        help_text=_("Per message, for up to 3 lessons."),
     )
     max_history_turns = models.PositiveIntegerField(
         _("max past turns"),
         default=20,
         db_default=20,
         validators=[MaxValueValidator(200)],
-        help_text=_("Earlier questions and answers of a chat that the model gets. 0 is none."),
+        help_text=_(
+            "Earlier turns of a chat (message and answer) sent to the model. 0 sends none."
+        ),
     )
     max_history_tokens = models.PositiveIntegerField(
         _("max history tokens"),
@@ -423,7 +428,9 @@ class Agent(Restricted):
         default=80,
         db_default=80,
         validators=[MinValueValidator(10), MaxValueValidator(100)],
-        help_text=_("How full the history's tokens can be before older turns are summarized."),
+        help_text=_(
+            "Older turns are summarized when the history reaches this share of its max tokens."
+        ),
     )
     is_default = models.BooleanField(
         _("default"), default=False, help_text=_("Answers when no agent is selected.")

@@ -62,7 +62,7 @@ class DatabaseConnection(models.Model):
     )
     database = models.CharField(_("database"), max_length=128, blank=True)
     username = models.CharField(
-        _("user name"),
+        _("username"),
         max_length=128,
         blank=True,
         help_text=_("A user that can only read, if possible."),
@@ -97,7 +97,7 @@ class DatabaseConnection(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(1_000)],
-        help_text=_("Rows a query returns at most, 1–1,000. Empty: as in Settings."),
+        help_text=_("Max rows per query, 1–1,000. Leave empty to use the value in Settings."),
     )
     timeout = models.PositiveIntegerField(
         _("query timeout (seconds)"),
@@ -105,7 +105,8 @@ class DatabaseConnection(models.Model):
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(120)],
         help_text=_(
-            "A query is stopped after this time, 1–120 seconds. Empty: as in Settings."
+            "A query is stopped after this time, 1–120 seconds. Leave empty to use the "
+            "value in Settings."
         ),
     )
     enabled = models.BooleanField(_("enabled"), default=True)

@@ -78,7 +78,8 @@ class LanguageModel(Restricted):
         blank=True,
         validators=[MinValueValidator(0)],
         help_text=_(
-            "For input that the provider reads from its cache. Empty: as the input price."
+            "For input that the provider reads from its cache. Leave empty to use the "
+            "input price."
         ),
     )
     cache_write_price = models.FloatField(
@@ -87,7 +88,8 @@ class LanguageModel(Restricted):
         blank=True,
         validators=[MinValueValidator(0)],
         help_text=_(
-            "For input that the provider saves in its cache. Empty: as the input price."
+            "For input that the provider saves in its cache. Leave empty to use the input "
+            "price."
         ),
     )
     context_window = models.PositiveIntegerField(
@@ -129,7 +131,7 @@ class LanguageModel(Restricted):
         blank=True,
         validators=[MinValueValidator(1)],
         help_text=_(
-            "Leave empty for no limit. Limits hold over all server processes together."
+            "Leave empty for no limit. The limit applies to all server processes together."
         ),
     )
     requests_per_minute = models.PositiveIntegerField(

@@ -18,7 +18,7 @@ class McpServer(models.Model):
 
     class Isolation(models.TextChoices):
         SHARED = "shared", _("Shared: everyone uses the same process, session and files")
-        PERSON = "person", _("Per person: each person has a process, session and files")
+        PERSON = "person", _("Per user: each user has a process, session and files")
         CHAT = "chat", _("Per chat: each chat has a process, session and files")
 
     class State(models.TextChoices):
@@ -85,7 +85,7 @@ class McpServer(models.Model):
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
         help_text=_(
-            "Time limit for each call, 1–600 seconds. Each progress report starts it again."
+            "Time limit for each call, 1–600 seconds. Each progress report restarts it."
         ),
     )
     connect_timeout = models.PositiveIntegerField(
@@ -98,13 +98,13 @@ class McpServer(models.Model):
         ),
     )
     isolation = models.CharField(
-        _("who shares it"),
+        _("sharing"),
         max_length=10,
         choices=Isolation,
         default=Isolation.SHARED,
         help_text=_(
-            "Choose per person or per chat if the server remembers something, e.g. notes, "
-            "files or a signed-in account. Each instance starts with its first call."
+            "Choose per user or per chat if the server stores something, e.g. notes, files "
+            "or a signed-in account. Each instance starts with its first call."
         ),
     )
     max_instances = models.PositiveIntegerField(
@@ -112,7 +112,7 @@ class McpServer(models.Model):
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
         help_text=_(
-            "Per person or per chat: how many run at once in each process, 1–100. The one "
+            "Per user or per chat: how many run at once in each process, 1–100. The one "
             "unused for longest stops first."
         ),
     )
@@ -122,7 +122,8 @@ class McpServer(models.Model):
         blank=True,
         validators=[MinValueValidator(64), MaxValueValidator(1_000_000)],
         help_text=_(
-            "With everything the program starts. Leave empty for the limit of the settings."
+            "Includes all processes the program starts. Leave empty to use the limit in "
+            "Settings."
         ),
     )
     cpu_seconds = models.PositiveIntegerField(
@@ -130,7 +131,7 @@ class McpServer(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(5), MaxValueValidator(1_000_000)],
-        help_text=_("Leave empty for the limit of the settings. One busy core uses 300 s."),
+        help_text=_("Leave empty to use the limit in Settings. One busy core uses 300 s."),
     )
     files_deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
     state = models.CharField(

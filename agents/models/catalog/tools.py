@@ -73,8 +73,8 @@ class ToolRegistration(Restricted):
         blank=True,
         validators=[MaxValueValidator(10)],
         help_text=_(
-            "How often a failed call is tried again, 0–10. Empty: as in Settings. Calls that "
-            "must not be repeated are never tried again."
+            "How many times a failed call is retried, 0–10. Leave empty to use the value "
+            "in Settings. Calls that must not be repeated are never retried."
         ),
     )
     collections = models.ManyToManyField(
@@ -102,8 +102,8 @@ class ToolRegistration(Restricted):
         default=AlwaysAllow.NEVER,
         db_default=AlwaysAllow.NEVER,
         help_text=_(
-            "Whether users can approve all further calls at once. "
-            "Calls that must not be repeated can be allowed in one chat at most."
+            "Whether users can approve all further calls at once. Calls that must not be "
+            "repeated can be allowed only within one chat."
         ),
     )
     top_k = models.PositiveSmallIntegerField(
@@ -126,8 +126,8 @@ class ToolRegistration(Restricted):
         blank=True,
         validators=[MinValueValidator(0), MaxValueValidator(3)],
         help_text=_(
-            "Below this, a search reports that nothing relevant was found. "
-            "Empty: the default of the installation (ASHIATO_SEARCH_MIN_SCORE)."
+            "Below this, a search reports that nothing relevant was found. Leave empty for "
+            "the installation's default (ASHIATO_SEARCH_MIN_SCORE)."
         ),
     )
     rerank_model = models.CharField(
@@ -137,9 +137,9 @@ class ToolRegistration(Restricted):
         default="",
         db_default="",
         help_text=_(
-            "Reads the best passages and puts them in order, which takes time and tokens. "
-            "A label from Models or a LiteLLM name; names with “rerank” are called as "
-            "re-ranking models. Empty: off."
+            "Reorders the best passages, which takes time and tokens. Enter a label from "
+            "Models or a LiteLLM name; names with “rerank” are called as re-ranking "
+            "models. Leave empty to turn it off."
         ),
     )
     rerank_count = models.PositiveSmallIntegerField(
@@ -154,7 +154,7 @@ class ToolRegistration(Restricted):
         default=5.0,
         db_default=5.0,
         validators=[MinValueValidator(0.5), MaxValueValidator(60)],
-        help_text=_("After this time the passages stay in their order."),
+        help_text=_("After this time, the passages keep their original order."),
     )
     effect = models.CharField(
         _("side effects"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL
@@ -167,9 +167,9 @@ class ToolRegistration(Restricted):
         default="",
         db_default="",
         help_text=_(
-            "Equal calls return the saved result. Only read-only calls are cached; any other "
-            "call to the same place deletes what is saved. Share results only if they are the "
-            "same for everyone."
+            "Identical calls return the saved result. Only read-only calls are cached; any "
+            "other call to the same place deletes what is saved. Share results only if "
+            "they are the same for everyone."
         ),
     )
     result_cache_seconds = models.PositiveIntegerField(

@@ -105,7 +105,7 @@ class Schedule(models.Model):
         choices=Overlap,
         default=Overlap.SKIP,
         db_default=Overlap.SKIP.value,
-        help_text=_("A run that is waiting for a decision hasn't finished."),
+        help_text=_("A run that is waiting for a user counts as not finished."),
     )
     next_at = models.DateTimeField(_("next run"), null=True, blank=True, db_index=True)
     last_run_at = models.DateTimeField(_("last run"), null=True, blank=True)

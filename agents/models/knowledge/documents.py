@@ -66,7 +66,7 @@ class Document(Refetched, Leased):
     source = models.CharField(
         pgettext_lazy("document", "source"),
         max_length=500,
-        help_text=_("Where the text came from: a file's name or path, or an address."),
+        help_text=_("Where the text came from: a file name, a path or a URL."),
     )
     url = models.CharField(
         _("address"),
@@ -103,7 +103,7 @@ class Document(Refetched, Leased):
         max_length=64,
         editable=False,
         blank=True,
-        help_text=_("Of the text that its passages come from."),
+        help_text=_("Digest of the text that the passages come from."),
     )
     status = models.CharField(
         _("status"),
@@ -130,7 +130,7 @@ class Document(Refetched, Leased):
         _("read on this server only"),
         default=False,
         db_default=False,
-        help_text=_("No recording or image of it is sent to a model to be read."),
+        help_text=_("Its recordings and images aren't sent to a model for reading."),
     )
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0, db_default=0)
     is_slow = models.BooleanField(
@@ -154,7 +154,7 @@ class Document(Refetched, Leased):
         blank=True,
         default=SentAs.SIZE,
         db_default="",
-        help_text=_("A file of a chat: chosen by its user, or by its size."),
+        help_text=_("A file of a chat: chosen by the user or by its size."),
     )
     added_at = models.DateTimeField(_("added"), auto_now_add=True)
     indexed_at = models.DateTimeField(

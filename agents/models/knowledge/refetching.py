@@ -37,11 +37,11 @@ class Refetched(models.Model):
     fetched_at = models.DateTimeField(_("last fetched"), null=True, blank=True)
     next_fetch_at = models.DateTimeField(_("next fetch"), null=True, blank=True)
     fetch_problem = SentenceField(
-        _("fetch problem"),
+        _("fetch error"),
         blank=True,
         default="",
         db_default="",
-        help_text=_("Why the last fetch failed; the text from before stays."),
+        help_text=_("Why the last fetch failed. The previous text stays."),
     )
 
     class Meta:

@@ -65,13 +65,13 @@ class Experience(Note):
         CORRECTION = "correction", _("Correction")
 
     class Scope(models.TextChoices):
-        PERSON = "person", _("One person")
+        PERSON = "person", _("One user")
         PROJECT = "project", _("Project")
-        AGENT = "agent", _("Everyone who uses the agent")
+        AGENT = "agent", _("All users of the agent")
 
     class Status(models.TextChoices):
         ACTIVE = "active", pgettext_lazy("experience", "Active")
-        REVIEW = "review", pgettext_lazy("experience", "Awaiting review")
+        REVIEW = "review", pgettext_lazy("experience", "Pending review")
         OFF = "off", pgettext_lazy("experience", "Off")
 
     class Source(models.TextChoices):
@@ -129,7 +129,7 @@ class Experience(Note):
     question = models.CharField(
         _("question"),
         max_length=MAX_QUESTION_CHARS,
-        help_text=_("Similar questions use it. E.g. What was the GMV in May?"),
+        help_text=_("Used for similar messages. E.g. What was the GMV in May?"),
     )
     text = models.CharField(
         _("lesson"),
@@ -174,8 +174,8 @@ class Experience(Note):
     objects = ExperienceQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("experience")
-        verbose_name_plural = _("experiences")
+        verbose_name = _("lesson")
+        verbose_name_plural = _("lessons")
         ordering = ["-pk"]
         indexes = [models.Index(fields=["agent", "status"], name="experiences_of_an_agent")]
         constraints = [
@@ -228,7 +228,7 @@ class ExperienceRun(models.Model):
 
     experience = models.ForeignKey(
         Experience,
-        verbose_name=_("experience"),
+        verbose_name=_("lesson"),
         on_delete=models.CASCADE,
         related_name="evidence",
     )
@@ -242,8 +242,8 @@ class ExperienceRun(models.Model):
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
-        verbose_name = _("run of an experience")
-        verbose_name_plural = _("runs of experiences")
+        verbose_name = _("run of a lesson")
+        verbose_name_plural = _("runs of lessons")
         ordering = ["-run_id"]
         constraints = [
             models.UniqueConstraint(fields=["experience", "run", "role"], name="one_run_a_role")
@@ -270,7 +270,7 @@ class Personalization(models.Model):
         _("learn from my chats"),
         default=True,
         db_default=True,
-        help_text=_("Ratings and corrections become experiences for your later chats."),
+        help_text=_("Ratings and corrections become lessons for your later chats."),
     )
     learns_style = models.BooleanField(
         _("learn my answer style"), default=True, db_default=True
@@ -316,7 +316,7 @@ class StyleSignal(models.Model):
         pgettext_lazy("experience", "source"), max_length=10, choices=Source
     )
     is_lasting = models.BooleanField(
-        _("lasting"), default=False, help_text=_("The user asked for it from now on.")
+        _("lasting"), default=False, help_text=_("The user wants this from now on.")
     )
     quote = models.CharField(_("quote"), max_length=200, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)

@@ -67,7 +67,7 @@ class Memory(Note):
         verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="memories",
-        help_text=_("Whom it is about; in a project, who added it."),
+        help_text=_("The user it is about; in a project, the user who added it."),
     )
     project = models.ForeignKey(
         Project,
@@ -81,7 +81,7 @@ class Memory(Note):
         _("subject"),
         max_length=80,
         blank=True,
-        help_text=_("E.g. home city. A newer fact about the same subject replaces it."),
+        help_text=_("E.g. home city. A newer memory about the same subject replaces it."),
     )
     kind = models.CharField(
         _("kind"),
@@ -89,7 +89,7 @@ class Memory(Note):
         choices=Kind,
         default=Kind.FACT,
         db_default=Kind.FACT.value,
-        help_text=_("Agents always get preferences, and facts when they fit the question."),
+        help_text=_("Agents always get preferences, and facts when they fit the message."),
     )
     text = models.CharField(_("text"), max_length=MAX_CHARS)
     status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.ACTIVE)
@@ -110,7 +110,7 @@ class Memory(Note):
         _("reason"),
         max_length=200,
         blank=True,
-        help_text=_("Why it waits for the user's decision."),
+        help_text=_("Why it needs the user's approval."),
     )
     valid_from = models.DateTimeField(_("valid from"), default=timezone.now)
     valid_to = models.DateTimeField(_("valid until"), null=True, blank=True)

@@ -9,7 +9,7 @@ from ..runs.runs import Run
 
 class CacheKind(models.TextChoices):
     TOOL = "tool", _("Tool result")
-    MODEL = "model", _("Model reply")
+    MODEL = "model", _("Model response")
 
 
 class CacheGroup(models.Model):
@@ -50,7 +50,7 @@ class CacheEntry(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("Empty: declared the same for everyone."),
+        help_text=_("Empty if the result is declared the same for everyone."),
     )
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, null=True, blank=True, related_name="+"

@@ -20,13 +20,13 @@ class ReadingUsage(models.Model):
     digest = models.CharField(_("digest"), max_length=64)
     model = models.CharField(_("model"), max_length=200)
     cost = models.FloatField(_("cost (USD)"), null=True, blank=True)
-    prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), default=0)
-    completion_tokens = models.PositiveIntegerField(_("completion tokens"), default=0)
+    prompt_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
+    completion_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
-        verbose_name = _("usage of reading files")
-        verbose_name_plural = _("usage of reading files")
+        verbose_name = _("file reading usage")
+        verbose_name_plural = _("file reading usage")
         indexes = [models.Index(fields=["user", "digest"], name="usage_of_files")]
 
     def __str__(self) -> str:

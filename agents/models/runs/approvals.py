@@ -127,7 +127,7 @@ class Approval(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text=_("Scope of the user's permission for this tool. Empty if a person decided."),
+        help_text=_("Scope of the user's permission for this tool. Empty if a user decided."),
     )
     asked_at = models.DateTimeField(_("asked"))
     decided_at = models.DateTimeField(_("decided"), null=True, blank=True)

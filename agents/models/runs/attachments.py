@@ -44,7 +44,7 @@ class RunAttachment(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text=_("What was read in the image or heard in the recording, if anything was."),
+        help_text=_("Text read from the image or recording, if any."),
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 

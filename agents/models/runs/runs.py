@@ -28,7 +28,7 @@ STOP_REASONS = {
     StopReason.CANCELLED.value: _("Stopped by a user"),
     StopReason.DUPLICATE.value: _("Max duplicate calls reached"),
     StopReason.TOOL_LIMIT.value: _("Max calls per tool reached"),
-    StopReason.BUDGET.value: _("Out of budget"),
+    StopReason.BUDGET.value: _("Time, token or cost limit reached"),
     StopReason.ERROR.value: _("Error"),
     StopReason.INTERRUPTED.value: _("Interrupted"),
 }
@@ -154,7 +154,7 @@ class Run(models.Model):
         default=list,
         blank=True,
         db_default=models.Value([], models.JSONField()),
-        help_text=_("References to the files that the user attached to the question."),
+        help_text=_("References to files that the user attached to the message."),
     )
     answer = models.TextField(_("answer"), blank=True)
     output = models.JSONField(_("structured output"), null=True, blank=True)
@@ -190,7 +190,7 @@ class Run(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text=_("Identical for runs with the same configuration."),
+        help_text=_("Identical for runs with the same settings."),
     )
     agent_version = models.PositiveIntegerField(
         _("agent version"),
@@ -264,7 +264,7 @@ class Run(models.Model):
         _("waiting time (seconds)"),
         default=0.0,
         db_default=0.0,
-        help_text=_("Part of the duration spent waiting for users, and for turns of a model."),
+        help_text=_("Part of the duration spent waiting for users or for a free model slot."),
     )
     tasks = models.PositiveIntegerField(
         _("plan steps"),

@@ -18,7 +18,7 @@ class AgentStep(models.Model):
         PLAN = "plan", _("Plan")
         TASK = "task", _("Task")
         EVALUATION = "evaluation", _("Check")
-        BUDGET = "budget", _("Budget")
+        BUDGET = "budget", _("Limit")
 
     class Status(models.TextChoices):
         RUNNING = "running", _("running")
@@ -53,7 +53,7 @@ class AgentStep(models.Model):
     call_id = models.TextField(_("call ID"), blank=True)
     thought = models.TextField(_("thought"), blank=True)
     action = models.TextField(_("action"), blank=True)
-    action_input = SentenceJSONField(_("action input"), null=True, blank=True)
+    action_input = SentenceJSONField(_("arguments"), null=True, blank=True)
     effect = models.CharField(
         _("side effects"),
         max_length=12,

@@ -116,7 +116,7 @@ class Collection(SoftDelete):
         null=True,
         blank=True,
         related_name="collections",
-        help_text=_("Empty: it belongs to the installation."),
+        help_text=_("Leave empty if it belongs to the installation."),
     )
     topic = models.CharField(_("topic"), max_length=80, blank=True, editable=False)
     is_open = models.BooleanField(

@@ -72,7 +72,7 @@ class Project(models.Model):
         _("use memory"),
         default=True,
         db_default=True,
-        help_text=_("Remember facts for this project. Members can read and change them."),
+        help_text=_("Save memories for this project. Members can read and change them."),
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)

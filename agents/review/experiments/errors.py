@@ -3,7 +3,7 @@
 from agents.engine.errors import RunCancelled
 from agents.engine.sentences import Sentence as _
 
-NEEDS_APPROVAL = _("A tool call needs approval, which an experiment can't get.")
+NEEDS_APPROVAL = _("A tool call requires approval, which isn't possible in an experiment.")
 
 
 class ExperimentRejected(Exception):
@@ -11,7 +11,7 @@ class ExperimentRejected(Exception):
 
 
 class ApprovalNeeded(RunCancelled):
-    message = _("A tool call needs approval, which an experiment can't get.")
+    message = _("A tool call requires approval, which isn't possible in an experiment.")
 
 
 class DeadlineExceeded(RunCancelled):

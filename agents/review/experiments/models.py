@@ -74,14 +74,14 @@ class Experiment(models.Model):
     is_live = models.BooleanField(
         _("live tools"),
         default=False,
-        help_text=_("Tools are executed. Otherwise they answer from the recording."),
+        help_text=_("When on, tools run. When off, they return the recorded results."),
     )
     judge_model = models.CharField(_("judge model"), max_length=200, blank=True)
     rubric = models.TextField(
         _("rubric"),
         blank=True,
         default="",
-        help_text=_("By which the judge also grades answers to questions of past runs."),
+        help_text=_("The judge also uses this to grade answers to past messages."),
     )
     deadline = models.PositiveIntegerField(_("timeout per question (seconds)"), default=120)
     left_out = models.JSONField(_("left out"), default=list, blank=True)

@@ -41,13 +41,17 @@ VERDICT_TONES = {
     Verdict.STOPPED: "amber",
 }
 VERDICT_HELP = {
-    Verdict.BETTER: gettext_lazy("Meets more checks, or is closer to the corrected answer."),
+    Verdict.BETTER: gettext_lazy("Passes more checks, or is closer to the corrected answer."),
     Verdict.SAME: gettext_lazy(
         "Same score, or at least 90 percent similar to the recorded answer."
     ),
-    Verdict.CHANGED: gettext_lazy("Another answer, and nothing says which one is right."),
-    Verdict.WORSE: gettext_lazy("Meets fewer checks, or has no answer any more."),
-    Verdict.STOPPED: gettext_lazy("Made a call that wasn't recorded, so it stopped there."),
+    Verdict.CHANGED: gettext_lazy(
+        "A different answer, with no check or correction to compare it with."
+    ),
+    Verdict.WORSE: gettext_lazy("Passes fewer checks, or no longer has an answer."),
+    Verdict.STOPPED: gettext_lazy(
+        "A tool call wasn't in the recording, so the run stopped there."
+    ),
 }
 MAX_DIFFED = 100
 Session = Mapping[str, Any]
@@ -149,15 +153,15 @@ class ResultView:
             return ""
         match divergence["kind"], bool(divergence["recorded"]):
             case "not_recorded", True:
-                sentence = _("Asked %(made)s instead of %(recorded)s")
+                sentence = _("Called %(made)s instead of %(recorded)s")
             case "not_recorded", False:
-                sentence = _("Asked %(made)s, where the recorded run made no more calls")
+                sentence = _("Called %(made)s after the last call of the recorded run")
             case "order", _has:
-                sentence = _("Asked %(made)s before %(recorded)s")
+                sentence = _("Called %(made)s before %(recorded)s")
             case "repeated", _has:
-                sentence = _("Asked %(made)s once more")
+                sentence = _("Called %(made)s once more")
             case _kind:
-                sentence = _("Answered without asking %(recorded)s")
+                sentence = _("Answered without calling %(recorded)s")
         return sentence % {
             "made": self._text(divergence["made"]),
             "recorded": self._text(divergence["recorded"]),

@@ -89,7 +89,7 @@ OUTCOMES = {
     "failed": _("failed"),
     "blocked": _("blocked by a guardrail"),
     "cancelled": _("stopped by a user"),
-    "budget": _("out of budget"),
+    "budget": _("stopped by a time, token or cost limit"),
     "limit": _("stopped by another limit"),
     "interrupted": _("interrupted"),
 }
@@ -137,7 +137,7 @@ HAS_CHOICES = {
     "retry": _("a retry"),
     "fallback": _("a fallback model"),
     "regeneration": _("an answer that was regenerated"),
-    "unpriced": _("a call of unknown price"),
+    "unpriced": _("a call with an unknown price"),
     "cached": _("an answer from a cache"),
 }
 ALL_FIELDS = [
@@ -173,11 +173,13 @@ ALL_FIELDS = [
     _make_field("cost", _("run cost in USD"), ">0.01", parse_cost, in_range("cost")),
     _choice_field("guardrail", _("guardrail action"), GUARDRAILS, by_guardrail),
     replace(
-        _make_field("user", _("user who asked"), "ada", parse_name, by_user),
+        _make_field("user", _("user who started the run"), "ada", parse_name, by_user),
         refusal=_("Only reviewers can filter by user."),
     ),
     replace(
-        _make_field("group", _("group of the user who asked"), "sales", parse_name, by_group),
+        _make_field(
+            "group", _("group of the user who started the run"), "sales", parse_name, by_group
+        ),
         refusal=_("Only reviewers can filter by group."),
     ),
     _make_field(
@@ -203,7 +205,7 @@ ALL_FIELDS = [
     _choice_field("has", _("what the run has"), HAS_CHOICES, by_related_rows),
     _make_field("id", _("run number"), "12", parse_number, in_range("pk")),
     _make_field(
-        "called", _("model that was called, its whole name"), "demo", parse_text, by_called
+        "called", _("full name of the model that was called"), "demo", parse_text, by_called
     ),
 ]
 FIELDS = {filter_field.name: filter_field for filter_field in ALL_FIELDS}

@@ -318,7 +318,7 @@ def _setup_texts(view: RunView, start_data: RunStart) -> dict[str, str]:
         _("Route"): str(start_data.get("route", "")),
         _("Max steps"): str(start_data.get("max_steps", "")),
         _("Instructions"): str(start_data.get("instructions", "")),
-        _("Effort and temperature"): view.tuning_label or _("agent default"),
+        _("Reasoning effort and temperature"): view.tuning_label or _("agent default"),
         _("Chat history"): message_count % {"count": len(run.history)},
         _("Fallback models"): fallback_models,
         _("Disabled guardrails"): ", ".join(run.overrides.get("guardrails_off", ()))

@@ -22,7 +22,7 @@ class ToolChoice:
             "used": _("used in this chat"),
             "exact": _("named in the question"),
             "search": _("fits the question"),
-            "earlier": _("sent with the question before"),
+            "earlier": _("sent with the previous question"),
         }
         return cls(
             sent=[

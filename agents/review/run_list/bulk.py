@@ -121,7 +121,7 @@ def save_examples(selection: Selection, session: Any) -> Outcome:
 
 def _save_example(user: User, run: Run, session: Any) -> None:
     if run.agent_id is None:
-        raise feedback.FeedbackRejected(_("Its agent was deleted."))
+        raise feedback.FeedbackRejected(_("its agent was deleted"))
     is_masked = masking.is_masked_for(run, user, session)
     visible_run = masking.mask_row(run) if is_masked else run
     name = shorten_line(visible_run.query, MAX_EXAMPLE_NAME_CHARS)

@@ -99,12 +99,12 @@ ALL_COLUMNS = [
     _number("tools", _("Tools"), F("tool_calls"), lambda row: row.view.run.tool_calls),
     _number(
         "time",
-        _("Active"),
+        _("Active time"),
         ACTIVE_SECONDS,
         lambda row: row.view.run.active,
         _("Active time, excluding time waiting for users"),
     ),
-    _number("waited", _("Waited"), F("waited"), lambda row: row.view.run.waited),
+    _number("waited", _("Waiting time"), F("waited"), lambda row: row.view.run.waited),
     _number(
         "tokens",
         _("Tokens"),

@@ -48,9 +48,11 @@ def file_text(request: UserRequest, pk: int, number: int) -> HttpResponse:
     if extracted is not None and readable.is_masked:
         extracted = replace(extracted, text=masking.mask_text(extracted.text))
     if file["kind"] == "image":
-        missing_reason = _("The model got the image itself. No text was read in it.")
+        missing_reason = _(
+            "The model received the image itself. No text was extracted from it."
+        )
     else:
-        missing_reason = _("No request of this run has text of this file.")
+        missing_reason = _("No request in this run contains text from this file.")
     context = {
         "found": extracted,
         "text": extracted.excerpt if extracted else None,

@@ -52,7 +52,7 @@ class EventCounters:
                 name, description, labels, buckets=BUCKETS_SECONDS, registry=registry
             )
 
-        self.events = counter("events_kept", "Saved events.")
+        self.events = counter("events_saved", "Saved events.")
         self.runs_started = counter("runs_started", "Started runs.")
         self.runs_ended = counter("runs_ended", "Ended runs, by status.", "status")
         self.model_calls = counter("model_calls", "Model calls.", "model")
@@ -62,12 +62,14 @@ class EventCounters:
         self.model_retries = counter("model_retries", "Retried model calls.", "model")
         self.tokens = counter("model_tokens", "Tokens, by direction.", "model", "direction")
         self.cost = counter(
-            "model_cost_dollars",
+            "model_cost_usd",
             "Cost of model calls in USD, where the price is known.",
             "model",
         )
         self.first_token_seconds = histogram(
-            "first_word_seconds", "Time from the model request to the first token.", "model"
+            "time_to_first_token_seconds",
+            "Time from the model request to the first token.",
+            "model",
         )
         self.tool_calls = counter("tool_calls", "Tool calls.", "tool")
         self.tool_errors = counter("tool_errors", "Failed tool calls.", "tool")

@@ -66,7 +66,7 @@ class ProcessStatusCollector:
 GAUGES = {
     "runs": ("runs_driven", "Runs executing in this process."),
     "sockets": ("sockets", "WebSocket connections to this process."),
-    "journal_lag": ("journal_lag_seconds", "Time that events wait to be saved."),
+    "journal_lag": ("event_lag_seconds", "Time that events wait to be saved."),
     "lateness": ("loop_lag_seconds", "Event loop lag."),
     "longest_stall": ("loop_longest_stall_seconds", "Longest time the event loop was blocked."),
 }
@@ -94,7 +94,7 @@ class DatabaseCollector:
         yield live
         description = "Tool calls and plans waiting for approval."
         waiting = Approval.objects.waiting().count()
-        yield GaugeMetricFamily("ashiato_approvals_waiting", description, value=waiting)
+        yield GaugeMetricFamily("ashiato_approvals_pending", description, value=waiting)
         if settings.WORKERS:
             description = "Queued runs."
             depth = Run.objects.queued().count()

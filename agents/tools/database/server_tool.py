@@ -88,7 +88,8 @@ class ServerAddress:
             if is_special or ip in CLOUD_METADATA:
                 raise ConnectionFailed(
                     _(
-                        "%(host)s is blocked: no database is at the address %(address)s.",
+                        "%(host)s is blocked: its address %(address)s is reserved and "
+                        "can't be used for a database.",
                         host=self.host,
                         address=address,
                     )
@@ -117,10 +118,12 @@ async def inspect(address: ServerAddress, seconds: float = CHECK_SECONDS) -> Ser
         reply = worker_reply.json()
     except TimeoutError as error:
         raise ConnectionFailed(
-            _("The server sent no answer within %(seconds)s s.", seconds=f"{seconds:g}")
+            _("The server didn't respond within %(seconds)s s.", seconds=f"{seconds:g}")
         ) from error
     except sandbox.WorkerFailed as error:
-        raise ConnectionFailed(_("The connection ended before the server answered.")) from error
+        raise ConnectionFailed(
+            _("The connection ended before the server responded.")
+        ) from error
     if "error" in reply:
         raise ConnectionFailed(unpack(reply["error"]))
     return ServerReport(

@@ -105,7 +105,7 @@ def _check_text(sql: str, dialect: Dialect) -> None:
             )
     if PREFIXED_TEXT.search(outside):
         raise QueryRefused(
-            _("Write text in plain single quotes, without E, N, U& or X before.")
+            _("Write text in plain single quotes, without E, N, U& or X before them.")
         )
     is_mysql = dialect.kind == DatabaseKind.MYSQL
     if is_mysql and any(quoted[0][0] == '"' for quoted in dialect.quoted.finditer(sql)):

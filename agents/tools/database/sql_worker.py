@@ -59,7 +59,7 @@ ERROR_MESSAGES = {
         "A value in the result is larger than 1 MB. Leave out that column."
     ),
     sqlite3.SQLITE_NOMEM: _("The query needs too much memory. Select fewer rows."),
-    sqlite3.SQLITE_BUSY: _("The database is locked by a write."),
+    sqlite3.SQLITE_BUSY: _("The database is locked by a write. Try again in a moment."),
     sqlite3.SQLITE_CANTOPEN: _("The database file can't be opened."),
     # Of readers: a file that they share can't be created.
     sqlite3.SQLITE_READONLY: _("The database file can't be opened."),

@@ -192,5 +192,5 @@ def to_json(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, UnicodeEncodeError, RecursionError) as error:
         raise ValueError(
-            _("The input contains a value that can't be written as JSON.")
+            _("The arguments contain a value that can't be written as JSON.")
         ) from error

@@ -74,7 +74,7 @@ class HttpTool:
             # In a thread, because validating large arguments takes a while.
             url, headers, content = await asyncio.to_thread(self._request, input)
         except ValueError as error:
-            message = _("Invalid input for %(tool)s: %(why)s", tool=self.name, why=error)
+            message = _("Invalid arguments for %(tool)s: %(why)s", tool=self.name, why=error)
             return ToolResult(error=self._mask_secrets(message), mendable=True)
         try:
             response = await fetch(
@@ -97,13 +97,16 @@ class HttpTool:
         arguments = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
         if len(to_json(arguments)) > MAX_INPUT_BYTES:
             raise ValueError(
-                _("The input is larger than %(limit)s bytes.", limit=f"{MAX_INPUT_BYTES:,}")
+                _(
+                    "The arguments are larger than %(limit)s bytes.",
+                    limit=f"{MAX_INPUT_BYTES:,}",
+                )
             )
         try:
             problems = json_schema.violations(self.parameters, arguments)
         except (json_schema.TooManyChecks, RecursionError) as error:
             raise ValueError(
-                _("The input is too large or nested too deeply to check.")
+                _("The arguments are too large or nested too deeply to check.")
             ) from error
         if problems:
             raise ValueError(Sentence("%(problems)s.", problems=joined("; ", problems)))

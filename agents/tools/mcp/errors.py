@@ -9,7 +9,9 @@ class ServerUnavailable(ToolError):
 
 
 class ToolWithdrawn(ToolError):
-    message = _("The server doesn't offer the tool any more, or not as it was accepted.")
+    message = _(
+        "The server no longer offers this tool, or has changed it since it was accepted."
+    )
 
 
 def gone_message(server: str, tool: str) -> str:
@@ -18,7 +20,7 @@ def gone_message(server: str, tool: str) -> str:
 
 def changed_message(server: str, tool: str) -> str:
     return _(
-        "%(tool)s of %(name)s has changed and waits for an administrator to accept it.",
+        "%(tool)s of %(name)s has changed. Ask an administrator to accept the change.",
         tool=tool,
         name=server,
     )

@@ -221,7 +221,7 @@ TABLE = (
     ),
     _count(
         "over_budget",
-        gettext_lazy("Out of budget"),
+        gettext_lazy("Time, token or cost limit reached"),
         "outcomes",
         "outcome:budget",
         is_part=True,
@@ -248,7 +248,7 @@ TABLE = (
         lambda t: (t["completed"], t.decided),
         "outcome:completed",
         good=1,
-        help=gettext_lazy("Of runs that users didn't stop and that weren't out of budget."),
+        help=gettext_lazy("Excludes runs stopped by users or by a time, token or cost limit."),
         icon="done",
         tone="green",
         per_run=PerRun(total=F("completed"), which=Q(cancelled=0, over_budget=0)),
@@ -332,7 +332,7 @@ TABLE = (
     ),
     _percentile(
         "first_p50",
-        gettext_lazy("p50 to first word"),
+        gettext_lazy("p50 time to first token"),
         0.5,
         "first",
         group="speed",
@@ -340,14 +340,16 @@ TABLE = (
         tone="blue",
         note=lambda t: f"p95 {METRICS['first_p95'].write(t)}",
         per_run=PerRun(
-            label=gettext_lazy("Mean time to first word"),
+            label=gettext_lazy("Mean time to first token"),
             total=F("first_ms"),
             which=Q(first_count__gt=0),
             scale=1000,
             unit=SECONDS,
         ),
     ),
-    _percentile("first_p95", gettext_lazy("p95 to first word"), 0.95, "first", group="speed"),
+    _percentile(
+        "first_p95", gettext_lazy("p95 time to first token"), 0.95, "first", group="speed"
+    ),
     _percentile("calls_p50", gettext_lazy("p50 per call"), 0.5, "calls"),
     _percentile("calls_p95", gettext_lazy("p95 per call"), 0.95, "calls"),
     _rate(
@@ -358,7 +360,9 @@ TABLE = (
         "has:rating",
         good=1,
         has_basis=True,
-        help=gettext_lazy("Thumbs up among ratings. Few people rate, and rarely at random."),
+        help=gettext_lazy(
+            "Thumbs up among ratings. Few users rate, and they aren't a random sample."
+        ),
         icon="good",
         tone="green",
         note=_rating_note,
@@ -413,9 +417,9 @@ TABLE = (
     ),
     _cost("answer_cost", gettext_lazy("Answers"), is_part=True),
     _cost("replan_cost", gettext_lazy("Changed plans"), is_part=True),
-    _cost("retry_cost", gettext_lazy("Rejected replies"), is_part=True),
+    _cost("retry_cost", gettext_lazy("Invalid responses"), is_part=True),
     _cost("check_cost", gettext_lazy("Model checks and evaluations"), is_part=True),
-    _cost("title_cost", gettext_lazy("Titles of chats"), is_part=True),
+    _cost("title_cost", gettext_lazy("Chat titles"), is_part=True),
     Metric(
         key="cost_per_run",
         label=gettext_lazy("Cost per run"),
@@ -423,7 +427,7 @@ TABLE = (
         value=lambda t: t.cost_per_run,
         unit=DOLLARS,
         good=-1,
-        help=gettext_lazy("Without runs that called a model of unknown price."),
+        help=gettext_lazy("Excludes runs that called a model with an unknown price."),
         per_run=PerRun(
             total=COST_COLUMNS,
             which=Q(unpriced=0),

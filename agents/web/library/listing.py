@@ -42,7 +42,7 @@ TYPE_LABELS = {
     "text/html": "HTML",
     "text/markdown": "Markdown",
     "text/csv": "CSV",
-    "message/rfc822": gettext_lazy("E-mail"),
+    "message/rfc822": gettext_lazy("Email"),
 }
 ICONS = {"image": "picture", "audio": "speak", "video": "play"}
 
@@ -290,7 +290,7 @@ def access_text(collection: Collection, user: User) -> str:
     readers = [str(group_label(group)) for group in collection.groups.all()]
     if people := len(collection.shares.all()):
         readers.append(
-            ngettext("%(count)d person", "%(count)d people", people) % {"count": people}
+            ngettext("%(count)d user", "%(count)d users", people) % {"count": people}
         )
     if readers:
         return ", ".join(readers)
@@ -337,7 +337,7 @@ class Usage:
 
 def usage(user: User) -> Usage | None:
     """Return the user's storage; None if half of it is free or there is no limit."""
-    megabytes = configured.PERSON_FILES_MB.value
+    megabytes = configured.USER_FILES_MB.value
     if not megabytes:
         return None
     used = store.used_bytes(user)

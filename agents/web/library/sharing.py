@@ -86,10 +86,13 @@ def add_person(collection: Collection, by: User, name: str, right: str) -> None:
     if person is None:
         raise SharingRejected(_("No user is named “%(name)s”.") % {"name": name[:150]})
     if person.pk == collection.owner_id:
-        raise SharingRejected(_("This collection belongs to them already."))
+        raise SharingRejected(_("This user already owns the collection."))
     if collection.shares.exclude(user=person).count() >= MAX_PEOPLE:
         raise SharingRejected(
-            _("This collection is shared with %(most)d people, the maximum. Use a group.")
+            _(
+                "This collection is already shared with %(most)d users, the limit. Share it "
+                "with a group instead."
+            )
             % {"most": MAX_PEOPLE}
         )
     _share, is_new = collection.shares.update_or_create(

@@ -76,7 +76,7 @@ class AttachmentView:
     def problem(self) -> str:
         """Why it can't be opened, for the reader."""
         if self.ref.get("is_masked"):
-            return _("hidden, because it may contain personal data")
+            return _("masked because it may contain personal data")
         return translate(str(self.ref.get("problem", "")))
 
 

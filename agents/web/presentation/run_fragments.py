@@ -189,14 +189,14 @@ def run_header(view: RunView) -> SafeString:
     if run.max_steps:
         turns = _("turn %(turns)s/%(most)s") % {"turns": run.step_count, "most": run.max_steps}
     elif run.step_count:
-        turns = ngettext("%(n)s task", "%(n)s tasks", run.step_count) % {"n": run.step_count}
+        turns = ngettext("%(n)s step", "%(n)s steps", run.step_count) % {"n": run.step_count}
     waited = ""
     if view.has_waited:
         waited = format_html(
             '<span class="figure waited" title="{}">{} {}</span>',
             _(
-                "Time spent waiting for a user’s response or for a turn of the model. "
-                "Not included in the active time."
+                "Time spent waiting for a user or for the model’s queue. Not included in "
+                "the active time."
             ),
             _("waiting") if is_waiting else _("waited"),
             _duration("duration", view.waited_ms, is_running=is_waiting),
@@ -560,14 +560,12 @@ def evidence_bar(evidence: Evidence, view: RunView | None = None) -> SafeString:
         note = _("The observations are too long to compare with every statement.")
     elif not evidence.sources:
         note = _(
-            "The agent observed nothing for this answer, so no statement in it has a source."
+            "This answer is based on no observations, so none of its statements has a source."
         )
     elif evidence.has_unsupported:
-        note = _(
-            "Marked statements were not found in any observation. They may still be right."
-        )
+        note = _("Marked statements weren't found in any observation. They may still be right.")
     else:
-        note = _("No statement without a matching observation.")
+        note = _("Every statement matches an observation.")
     used = ""
     if evidence.used:
         steps = join(
@@ -671,7 +669,7 @@ def _answer_buttons(view: RunView) -> SafeString:
         buttons.append(SPEAK_BUTTON(voice=voice))
     if view.can_ask_again:
         button = '<button type="button" class="quiet" data-regenerate>{}{}</button>'
-        buttons.append(format_html(button, icon("again"), _("Ask again")))
+        buttons.append(format_html(button, icon("again"), _("Run again")))
     elif view.may_decide:
         buttons.append(REGENERATE_BUTTON())
     if view.may_decide:

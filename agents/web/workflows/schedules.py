@@ -94,7 +94,7 @@ def _start_schedule(schedule: Schedule, current_time: datetime) -> Run | None:
     except runs.RunInProgress:
         sentence = _("The previous run hasn't finished yet.")
         if previous is not None and previous.is_waiting:
-            sentence = _("Run %(run)s is waiting for a decision.") % {"run": previous.pk}
+            sentence = _("Run %(run)s is waiting for a user.") % {"run": previous.pk}
         if schedule.overlap == Schedule.Overlap.WAIT:  # it stays due
             Schedule.objects.filter(pk=schedule.pk).update(trouble=sentence)
         else:

@@ -7,14 +7,17 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from chat.people_data import retention
 
-AGED_BY_SETTING = {"KEEP_RUNS_DAYS": "chats and runs", "KEEP_AUDIT_DAYS": "audit log entries"}
+AGED_BY_SETTING = {
+    "RUN_RETENTION_DAYS": "chats and runs",
+    "AUDIT_RETENTION_DAYS": "audit log entries",
+}
 
 
 class Command(BaseCommand):
     help = (
-        "Deletes chats and runs older than ASHIATO_KEEP_RUNS_DAYS, audit log entries older "
-        "than ASHIATO_KEEP_AUDIT_DAYS, and expired sign-in sessions. Live runs, runs in review "
-        "and runs saved as examples are never deleted."
+        "Deletes chats and runs older than ASHIATO_RUN_RETENTION_DAYS, audit log entries "
+        "older than ASHIATO_AUDIT_RETENTION_DAYS, and expired sign-in sessions. Live runs, "
+        "runs in review and runs saved as examples are never deleted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

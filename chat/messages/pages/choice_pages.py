@@ -23,7 +23,6 @@ EFFORTS: list[tuple[str, LazyText]] = [
     ("medium", _("Medium")),
     ("high", _("High")),
 ]
-MAX_CARDS = 6
 
 
 def picker_context(
@@ -51,7 +50,6 @@ def picker_context(
     return {
         "agents": agents,
         "chosen": chosen,
-        "has_more_agents": len(agents) > MAX_CARDS,
         "models": models,
         "options": options,
         "gone_model": options.model if is_gone else "",

@@ -85,7 +85,7 @@ def choose_reading(request: UserRequest, pk: int) -> HttpResponse:
     sent_as = request.POST.get("sent_as", "")
     document = view.row.document
     if document is None or not view.can_choose or sent_as not in Document.SentAs.values:
-        problem = _("The text of this file isn't read yet. Try again in a moment.")
+        problem = _("This file hasn't been read yet. Try again in a moment.")
         return JsonResponse({"problem": problem}, status=422)
     if sent_as == Document.SentAs.WHOLE and (problem := _too_long(request, view)):
         return JsonResponse({"problem": problem}, status=422)

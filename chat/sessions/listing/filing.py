@@ -68,7 +68,7 @@ def create_folder(user: User, name: str) -> Folder:
     if (same := folders(user).filter(name=name).first()) is not None:
         return same
     if folders(user).count() >= MAX_FOLDERS:
-        sentence = _("You have %(most)d folders, the maximum. Delete one first.")
+        sentence = _("You've reached the limit of %(most)d folders. Delete one first.")
         raise FilingRejected(sentence % {"most": MAX_FOLDERS})
     last = folders(user).aggregate(last=Max("order"))["last"] or 0
     return Folder.objects.create(user=user, name=name, order=last + 1)

@@ -250,8 +250,8 @@ def _sentence(action: str, done: int, skipped: int) -> str:
     sentence = sentences[action] % {"count": done} if action in sentences else ""
     if action == "delete" and skipped:
         not_deleted = ngettext(
-            "%(count)d chat belongs to someone else and wasn't deleted.",
-            "%(count)d chats belong to someone else and weren't deleted.",
+            "%(count)d chat belongs to another user and wasn't deleted.",
+            "%(count)d chats belong to other users and weren't deleted.",
             skipped,
         )
         sentence += " " + not_deleted % {"count": skipped}

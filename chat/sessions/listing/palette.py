@@ -52,19 +52,22 @@ def palette(request: UserRequest) -> HttpResponse:
         ]
         entries["pages"] = []
         if user.is_staff:
-            entries["pages"] = [
-                {
-                    "id": f"console-{page['admin_url']}",
-                    "label": f"{section['name']}: {page['name']}",
-                    "words": f"admin {entry['name']}",
-                    "icon": section["icon"],
-                    "href": page["admin_url"],
-                }
-                for section in admin.site.get_app_list(request)  # the console's own pages
-                for entry in section["models"]
-                for page in entry.get("tabs") or [entry]
-                if page["admin_url"]
-            ]
+            for entry in admin.site.get_app_list(request):  # the console's own pages
+                for tab in entry["models"]:
+                    if tab["admin_url"] == reverse("admin:index") or not tab["admin_url"]:
+                        continue  # the console itself is on every page's list
+                    is_first = tab is entry["models"][0]
+                    entries["pages"].append(
+                        {
+                            "id": f"console-{tab['admin_url']}",
+                            "label": str(entry["name"])
+                            if is_first
+                            else f"{entry['name']}: {tab['name']}",
+                            "words": "admin",
+                            "icon": entry["icon"],
+                            "href": tab["admin_url"],
+                        }
+                    )
     return JsonResponse(entries, headers={"Cache-Control": "no-store"})
 
 

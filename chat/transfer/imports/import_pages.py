@@ -22,19 +22,19 @@ PROBLEMS: dict[str, LazyText] = {
     Problem.BAD_ZIP: gettext_lazy("The ZIP file is damaged or encrypted."),
     Problem.BROKEN: gettext_lazy("This part of the file isn't valid JSON."),
     Problem.CRASHED: gettext_lazy(
-        "Reading this file ended the process that read it, twice. It may need more memory than "
-        "this server has. Import fewer chats at once; chats that are imported already are "
-        "recognized."
+        "The process reading this file crashed twice. The file may need more memory than "
+        "this server has. Import fewer chats at once; chats already imported aren't "
+        "duplicated."
     ),
     Problem.EMPTY: gettext_lazy("This chat has no messages."),
     Problem.FILE_GONE: gettext_lazy(
-        "The uploaded file is no longer available. Upload it again; chats that are imported "
-        "already are recognized."
+        "The uploaded file is no longer available. Upload it again; chats already imported "
+        "aren't duplicated."
     ),
     Problem.NO_CHATS: gettext_lazy("No chats were found in the file."),
     Problem.NOT_A_CHAT: gettext_lazy("This isn't a chat in a known format."),
     Problem.NOT_JSON: gettext_lazy("This file is neither JSON nor a ZIP file."),
-    Problem.OLD: gettext_lazy("This chat is older than chats are kept on this server."),
+    Problem.OLD: gettext_lazy("This chat is older than this server's retention period."),
     Problem.TOO_DEEP: gettext_lazy(
         "This chat is nested too deeply. Export it again without the option “recursive”."
     ),
@@ -133,6 +133,6 @@ def _rejection(code: str) -> str:
         "too_large_upload": _("The files are larger than %(most)d MB.")
         % {"most": configured.IMPORT_MB.value},
         "disk_full": _("Storage is full, so this wasn't saved. Contact your administrator."),
-        "already_running": _("Another import is still in progress. Wait until it has ended."),
+        "already_running": _("Another import is still in progress. Wait until it's finished."),
     }
     return sentences.get(code, _("The file couldn't be saved. Try again later."))

@@ -322,7 +322,7 @@ def _read(entry: archive.UploadedChat) -> tuple[SourceChat, trees.Conversation]:
         raise entry.problem or NotImportable(Problem.BROKEN)
     conversation = trees.build(entry.chat, timezone.now())
     # Retention would delete it at once.
-    days = configured.KEEP_RUNS_DAYS.value
+    days = configured.RUN_RETENTION_DAYS.value
     if days and rows.last_used(conversation) < timezone.now() - timedelta(days=days):
         raise NotImportable(Problem.OLD)
     return entry.chat, conversation

@@ -38,7 +38,8 @@ def test_the_choice_has_its_size_as_a_reason(person):
     short, long = uploaded(person), uploaded(person, "birds.md", BIRDS)
 
     assert (view_of(short).sent_as, view_of(long).sent_as) == ("whole", "searchable")
-    assert view_of(short).reason == "About 7 tokens. Up to 8,000 are sent whole."
+    sentence = "About 7 tokens. Files of up to 8,000 tokens are sent in full."
+    assert view_of(short).reason == sentence
     assert "More than 8,000 are searched." in view_of(long).reason
 
 
@@ -50,7 +51,7 @@ async def test_a_long_file_is_sent_whole_if_the_user_wants_it(scripted, person, 
     answer = await sync_to_async(choose)(person, pk, "whole")
     await answered(await messages.submit(chat, person, "And?", "b"))
 
-    assert answer.json()["reason"].endswith("Chosen by hand.")
+    assert answer.json()["reason"].endswith("Chosen manually.")
     assert request_text(model, 0).count("wing") < 1_000
     assert request_text(model, 1).count("wing") == 30 * 200
 

@@ -30,7 +30,7 @@ async def close_code(page):
 async def test_the_sockets_of_a_user_are_limited_with_their_own_close_code(
     chat, settings, django_user_model
 ):
-    settings.PERSON_SOCKETS = 2
+    settings.USER_SOCKETS = 2
     other = await django_user_model.objects.acreate(username="other")
     theirs = await ChatSession.objects.acreate(user=other, title="Theirs")
     path = f"/ws/chat/{chat.pk}/"
@@ -47,7 +47,7 @@ async def test_the_sockets_of_a_user_are_limited_with_their_own_close_code(
 
 
 async def test_a_reconnected_page_replaces_its_lost_socket(chat, settings):
-    settings.PERSON_SOCKETS = 1
+    settings.USER_SOCKETS = 1
     path, name = f"/ws/chat/{chat.pk}/", b"page=abc"
     async with tab(chat.user, path, query=name) as lost:
         await frames_until(lost, "composer-state")
@@ -99,7 +99,7 @@ async def _until(is_so):
 
 
 def test_a_replaced_socket_that_ends_late_does_not_change_the_count(settings):
-    settings.PERSON_SOCKETS = 1
+    settings.USER_SOCKETS = 1
     ours = connections.track_socket(7, "page", lambda: None)
     newer, later = (
         connections.track_socket(7, "page", lambda: None),

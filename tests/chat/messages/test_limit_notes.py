@@ -75,7 +75,7 @@ def test_the_account_lists_all_limits_that_apply(person_client, spent):
     shown = person_client.get("/account/usage/").text
 
     assert "$4.00" in shown
-    assert "Own quota" in shown
+    assert "Own limit" in shown
     assert "All users together" in shown
 
 

@@ -61,13 +61,13 @@ def test_an_unavailable_agent_is_an_error_and_nothing_is_sent(text, person, writ
     secret.groups.add(Group.objects.create(name="Board"))
     Agent.objects.create(name="off", enabled=False)
     name = text[1:].split()[0]
-    with pytest.raises(MessageRejected, match=f"There's no agent “{name}” that you can ask."):
+    with pytest.raises(MessageRejected, match=f"There's no agent “{name}” that you can use."):
         messages.save(None, person, text, "c1")
     assert not Message.objects.exists()
 
 
 def test_a_mention_without_a_question_is_an_error(person, writer):
-    with pytest.raises(MessageRejected, match="Enter a question after @Writer."):
+    with pytest.raises(MessageRejected, match="Enter a message after @Writer."):
         messages.save(None, person, "@writer ", "c1")
 
 

@@ -300,7 +300,7 @@ async def test_a_member_cannot_delete_other_members_replies(chat, talk, stranger
     await Message.objects.filter(pk=second.pk).aupdate(author=stranger)
     member = await User.objects.aget(pk=stranger.pk)
 
-    with pytest.raises(MessageRejected, match="Others wrote below"):
+    with pytest.raises(MessageRejected, match="Other members wrote below"):
         await message_actions.delete(chat, member, second.pk, below=True)
     page = await as_async_user(member)
     asked = (await page.get(f"/chat/{chat.pk}/messages/{second.pk}/delete/")).text

@@ -37,7 +37,7 @@ async def rejection(*about):
 
 
 async def test_the_concurrent_runs_of_a_user_are_limited(person, stranger, settings):
-    settings.PERSON_RUNS = 2
+    settings.USER_RUNS = 2
     first = await begin(person, "one", "a")
     await begin(person, "two", "b")
 
@@ -66,14 +66,14 @@ def ask_at_once(person, count):
 
 
 def test_fifty_concurrent_requests_do_not_exceed_the_limit(person, settings):
-    settings.PERSON_RUNS = 5
+    settings.USER_RUNS = 5
 
     assert len(ask_at_once(person, 50)) == 5
     assert Run.objects.running().count() == Message.objects.count() == 5
 
 
 async def test_messages_per_minute_are_limited(person, settings):
-    settings.PERSON_MESSAGES = 3
+    settings.USER_MESSAGES = 3
     chat = (await begin(person, "one", "a")).session
     say = sync_to_async(messages.save)
     for text in ("two", "three"):
@@ -88,7 +88,7 @@ async def test_messages_per_minute_are_limited(person, settings):
 
 
 async def test_tokens_are_limited_per_day(person, settings):
-    settings.PERSON_TOKENS = 1000
+    settings.USER_TOKENS = 1000
     spent = {"user": person, "query": "q", "status": "completed"}
     run = await Run.objects.acreate(**spent, prompt_tokens=700, completion_tokens=300)
 
@@ -104,18 +104,18 @@ async def test_tokens_are_limited_per_day(person, settings):
 
 async def test_deleting_resets_no_limit(person, settings):
     """Limits count what was done, not the rows that are left of it."""
-    settings.PERSON_MESSAGES = 1
+    settings.USER_MESSAGES = 1
     sent = await begin(person, "one", "a")
     await runs.stop(sent.run)
     await Run.objects.aupdate(prompt_tokens=700, completion_tokens=200)
     await ChatSession.objects.aupdate(title_tokens=100)
-    settings.PERSON_TOKENS = 1000
+    settings.USER_TOKENS = 1000
 
     await message_actions.delete(sent.session, person, sent.pk, below=True)
     assert "message in the last minute" in await rejection(person, "two", "b")
 
     await deletion.delete(sent.session)
-    settings.PERSON_MESSAGES = 0
+    settings.USER_MESSAGES = 0
     await ChatSession.objects.aupdate(deleted_at=timezone.now() - timedelta(days=31))
     await sync_to_async(recently_deleted.erase_due)()
     assert not await Run.objects.aexists()
@@ -127,7 +127,7 @@ async def test_deleting_resets_no_limit(person, settings):
 
 
 async def test_a_deleted_user_leaves_no_usage(person, settings):
-    settings.PERSON_TOKENS = 1000
+    settings.USER_TOKENS = 1000
     sent = await begin(person, "one", "a")
     await runs.stop(sent.run)
     await Run.objects.aupdate(prompt_tokens=1000)
@@ -140,7 +140,7 @@ async def test_a_deleted_user_leaves_no_usage(person, settings):
 async def test_a_queued_message_says_what_it_waits_for(person, settings):
     chat = (await begin(person, "one", "a")).session
     await sync_to_async(messages.save)(chat, person, "two", "b")
-    settings.PERSON_TOKENS = 10
+    settings.USER_TOKENS = 10
     await Run.objects.aupdate(status="completed", prompt_tokens=10)
 
     await messages.answer_waiting()
@@ -175,7 +175,7 @@ async def test_the_cost_of_a_month_is_limited_in_dollars(person, configure):
 
 
 def test_own_quotas_beat_groups_and_the_most_generous_group_counts(person, configure):
-    configure(person_tokens=10)
+    configure(user_tokens=10)
     sales, lab = (Group.objects.create(name=name) for name in ("Sales", "Lab"))
     day = {"measure": "tokens", "window": "day"}
     resolve = partial(limits.resolve_one, ("tokens", "day"), person.pk)

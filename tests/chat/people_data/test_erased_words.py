@@ -287,7 +287,7 @@ def test_text_in_agent_instructions_is_reported_and_kept(person, agent, repeated
     report = erasure.finish(person)
 
     assert [(line.kind, line.count) for line in report.left] == [("agent", 1)]
-    assert any("Edit it manually." in sentence for sentence in report.sentences)
+    assert any("Edit them manually." in sentence for sentence in report.sentences)
 
 
 COMMON = "What can you do for me today?"

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True
 
 @pytest.fixture(autouse=True)
 def thirty_days(settings):
-    settings.KEEP_RUNS_DAYS = 30
+    settings.RUN_RETENTION_DAYS = 30
 
 
 def test_an_old_chat_is_deleted_with_everything_derived_from_it(person):
@@ -39,7 +39,7 @@ def test_an_old_chat_is_deleted_with_everything_derived_from_it(person):
 
 
 def test_without_retention_everything_stays(person, settings):
-    settings.KEEP_RUNS_DAYS = None
+    settings.RUN_RETENTION_DAYS = None
     conversation(person, "old?", days=9999)
 
     assert retention.prune().is_empty
@@ -117,7 +117,7 @@ def test_a_chat_used_meanwhile_is_kept(person):
 
 
 def test_the_audit_log_is_truncated_and_stays_intact(settings, person, monkeypatch):
-    settings.KEEP_AUDIT_DAYS = 1
+    settings.AUDIT_RETENTION_DAYS = 1
     audit.record(person, "run.viewed", "run:1")
     later = timezone.now() + timedelta(days=2)
     monkeypatch.setattr(timezone, "now", lambda: later)

@@ -70,7 +70,7 @@ def test_a_deletion_that_is_rolled_back_deletes_no_files(data, person):
 
 
 def test_an_expired_chat_is_deleted_with_its_files(data, person, settings):
-    settings.KEEP_RUNS_DAYS = 30
+    settings.RUN_RETENTION_DAYS = 30
     old, young = conversation(person, "old?", days=31), conversation(person, "young?")
     save_file(data, chat_scope(old.topic))
     save_file(data, chat_scope(young.topic))

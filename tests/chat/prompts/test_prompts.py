@@ -185,7 +185,7 @@ def test_the_number_of_prompts_is_limited(browser, person, monkeypatch):
     monkeypatch.setattr(prompt_text, "MAX_PROMPTS", 1)
     prompt = make(person)
     assert (
-        "You have 1 prompts, the limit."
+        "reached the limit of 1 prompts."
         in browser.post(reverse("chat:new_prompt"), fields()).text
     )
     browser.post(reverse("chat:duplicate_prompt", args=[prompt.pk]))
@@ -231,7 +231,7 @@ def test_a_prompt_beyond_the_limit_is_not_restored_and_not_lost(browser, person,
     other = make(person, "other")
     monkeypatch.setattr(prompt_text, "MAX_PROMPTS", 1)
 
-    assert "the limit." in restore(browser, prompt).text
+    assert "reached the limit of" in restore(browser, prompt).text
     other.delete()
     restore(browser, prompt)
     assert Prompt.objects.present().get().name == "summary"

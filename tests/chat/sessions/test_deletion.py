@@ -97,7 +97,7 @@ async def test_only_own_chats_are_deleted(post, person, stranger, chats):
 
     response = await post("/chat/selected/delete/", ids=f"{chats[0].pk},{theirs.pk}")
 
-    assert "1 chat belongs to someone else" in notice(response)["text"]
+    assert "1 chat belongs to another user" in notice(response)["text"]
     assert await ChatSession.objects.present().filter(pk=theirs.pk).aexists()
 
 

@@ -49,6 +49,6 @@ def test_staff_find_the_console_pages_they_can_open_from_every_page(person_clien
     person.user_permissions.add(Permission.objects.get(codename="view_alertchannel"))
     (page,) = entries(person_client, agents=1)["pages"]
     assert (page["label"], page["href"]) == (
-        "Activity: Alert channels",
+        "Alerts",
         "/admin/alerts/alertchannel/",
     )

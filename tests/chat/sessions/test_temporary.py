@@ -41,7 +41,7 @@ async def test_a_temporary_chat_is_started_from_its_own_page(person_async_client
     chat = await ChatSession.objects.aget()
     assert chat.is_temporary
     opened = (await person_async_client.get(answer.headers["Location"])).text
-    assert "Keep this chat" in opened
+    assert "Save this chat" in opened
 
 
 async def test_it_is_in_no_list_search_or_export(person, person_async_client):

@@ -175,7 +175,7 @@ async def test_titles_can_be_switched_off(named, settings):
 
 
 async def test_a_used_up_quota_leaves_the_question(named, settings, person):
-    settings.PERSON_TOKENS = 10
+    settings.USER_TOKENS = 10
     chat, run, model = await named(Says(answer="Tea"), prompt_tokens=20)
 
     await name(run)
@@ -184,7 +184,7 @@ async def test_a_used_up_quota_leaves_the_question(named, settings, person):
 
 
 async def test_the_tokens_of_titles_count_towards_the_quota(settings, person):
-    settings.PERSON_TOKENS = 10
+    settings.USER_TOKENS = 10
     await ChatSession.objects.acreate(user=person, title="T", title_tokens=11)
 
     with pytest.raises(QuotaExceeded):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def chat(person, settings, django_user_model):
-    settings.SUGGEST_PEOPLE = True
+    settings.SUGGEST_USERS = True
     people = django_user_model.objects
     people.create_user("grace", first_name="Grace", last_name="Hopper")
     people.create_user("gregor", is_active=False)
@@ -72,7 +72,7 @@ def test_only_the_owner_gets_suggestions(chat, person, stranger):
 
 
 def test_without_the_setting_there_are_no_suggestions(chat, person, settings):
-    settings.SUGGEST_PEOPLE = False
+    settings.SUGGEST_USERS = False
 
     assert suggest(person, chat, "gr").status_code == 404
 

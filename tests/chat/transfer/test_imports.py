@@ -374,7 +374,7 @@ def test_a_canceled_import_stops_and_keeps_imported_chats(person, monkeypatch):
 
 
 def test_chats_that_retention_would_delete_are_not_imported(person, settings):
-    settings.KEEP_RUNS_DAYS = 30
+    settings.RUN_RETENTION_DAYS = 30
 
     job = count(person, upload_of("claude.json"))
 

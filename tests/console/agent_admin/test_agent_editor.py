@@ -186,7 +186,7 @@ def test_the_models_have_price_window_and_abilities(admin_client, agent):
     swift, *_others, demo = admin_client.get(page("change", agent.pk)).context["models"]
 
     assert (swift["name"], demo["name"]) == ("swift", "demo")
-    assert "$3 / $15 per million tokens · 200,000 tokens context" in swift["about"]
+    assert "$3 / $15 per million tokens · 200,000-token context" in swift["about"]
     assert swift["abilities"][:2] == ["tools", "images"]
     assert "API key" in swift["problem"]
 

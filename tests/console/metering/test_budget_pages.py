@@ -58,7 +58,7 @@ def test_a_wrong_limit_gets_a_sentence(admin_client, form, sentence):
 def test_a_second_limit_of_the_same_kind_is_refused_with_a_sentence(admin_client):
     add(admin_client, scope="all")
 
-    assert "already such a limit" in add(admin_client, scope="all").text
+    assert "This limit already exists" in add(admin_client, scope="all").text
 
 
 def test_the_list_says_what_is_used_and_marks_what_is_nearly_used_up(admin_client, agent):
@@ -103,7 +103,7 @@ def test_a_deleted_limit_can_be_restored(admin_client):
 def test_limits_are_exported_and_imported_by_name(admin_user, agent):
     Quota.objects.create(agent=agent, measure="cost", window="day", limit=5_000_000)
     Quota.objects.create(is_shared=True, measure="calls", window="minute", limit=60)
-    text = exporter.export(admin_user, exporter.ExportSelection(kinds=["budgets"]))
+    text = exporter.export(admin_user, exporter.ExportSelection(kinds=["limits"]))
     Quota.objects.all().delete()
 
     assert importer.apply_file(text, admin_user).is_done

@@ -158,7 +158,7 @@ def test_a_name_of_another_tool_is_taken(admin_client):
 
     answer = admin_client.post(f"{BASE}add/", {"name": "shop", **ORDERS, "tables-mode": "all"})
 
-    assert "already a tool named query_shop" in answer.text
+    assert "A tool named query_shop already exists" in answer.text
 
 
 def test_selected_databases_are_disabled_at_once(admin_client, connection):

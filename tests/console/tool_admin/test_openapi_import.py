@@ -212,7 +212,7 @@ def test_an_unreachable_document_says_why(admin_client, settings):
         ({"text": "{"}, "Invalid JSON: Expecting property name"),
         ({"text": "openapi: 3.0.0\npaths: {}"}, "The document has no operations."),
         ({"url": "ftp://x"}, "The URL must start with http:// or https://."),
-        ({"document": "forged"}, "This page is too old. Choose the document again."),
+        ({"document": "forged"}, "This page has expired. Choose the document again."),
     ],
 )
 def test_an_unreadable_document_has_a_reason(admin_client, sent, sentence):

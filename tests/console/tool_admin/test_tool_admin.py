@@ -474,4 +474,4 @@ def test_a_test_call_with_side_effects_is_confirmed_first(admin_client):
 
     page = admin_client.post("/admin/agents/toolregistration/try/", tool).text
 
-    assert "Confirm that the call is made for real." in page
+    assert "Confirm that you want to run this tool for real." in page

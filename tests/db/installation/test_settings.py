@@ -38,13 +38,13 @@ def form_values(client, **changes):
 
 def test_a_value_comes_from_the_environment_then_the_row_then_the_default(configure, settings):
     assert configured.TOKENS_PER_DAY.value is None
-    configure(person_tokens=500)
+    configure(user_tokens=500)
     assert configured.TOKENS_PER_DAY.value == 500
 
-    settings.PERSON_TOKENS = 70
+    settings.USER_TOKENS = 70
     assert configured.TOKENS_PER_DAY.value == 70
-    with pytest.raises(ValidationError, match="ASHIATO_PERSON_TOKENS is set by"):
-        configure(person_tokens=5)
+    with pytest.raises(ValidationError, match="ASHIATO_USER_TOKENS is set by"):
+        configure(user_tokens=5)
 
 
 def test_every_setting_is_used_by_the_product():
@@ -121,7 +121,7 @@ def test_a_reset_removes_the_row(admin_client, configure):
 def test_what_the_environment_sets_is_locked(admin_client, settings):
     settings.PUBLIC_LINKS = False
     page = admin_client.get(PAGE).text
-    assert "Set by the environment" in page
+    assert "Set by environment variable" in page
     assert "ASHIATO_PUBLIC_LINKS" in page
 
     admin_client.post(PAGE, form_values(admin_client, public_links="on"))

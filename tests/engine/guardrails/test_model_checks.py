@@ -260,7 +260,7 @@ async def test_a_slow_judge_is_given_up(agent):
     guards = rules(Judge(forever), stage="input", timeout=0.01, blocks_on_failure=False)
     events = await events_of(agent(Says(answer="Hi."), guardrails=guards))
 
-    assert "didn't reply within 0.01 s" in found(events)[0]["reason"]
+    assert "didn't respond within 0.01 s" in found(events)[0]["reason"]
     assert events[-1].data["answer"] == "Hi."
 
 

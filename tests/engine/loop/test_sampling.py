@@ -163,8 +163,8 @@ async def test_a_call_can_use_the_model_a_limited_number_of_times(monkeypatch):
     ("pattern", "stage", "sentence"),
     [
         ("report", "tool_output", "refused: The request was blocked: "),
-        ("well", "output", "refused: The model's reply was blocked: "),
-        ("well", "tool_input", "refused: The model's reply was blocked: "),
+        ("well", "output", "refused: The model's response was blocked: "),
+        ("well", "tool_input", "refused: The model's response was blocked: "),
     ],
 )
 async def test_guardrails_apply_in_both_directions(pattern, stage, sentence):

@@ -16,7 +16,7 @@ from tests.engine.loop.test_tool_runner import archive, broken_tool
 def preferring(**options):
     """Return a tool whose fallback is called first."""
     tool = broken_tool(**options)
-    tool.prefers_fallback = "30 of 40 calls failed lately."
+    tool.prefers_fallback = "30 of 40 recent calls failed."
     return tool
 
 

@@ -58,7 +58,7 @@ async def test_a_failed_tool_is_replaced_by_its_fallback():
 
     outcome = await tools.use(call())
 
-    assert outcome.output == "search is failing, so archive answered instead: tea"
+    assert outcome.output == "search is failing, so this result is from archive: tea"
     assert (outcome.stand_in, outcome.degraded, tools.is_degraded) == ("archive", False, False)
     assert "the wire is cut" in outcome.reason
 
@@ -79,7 +79,7 @@ async def test_a_replaced_tool_is_neither_offered_nor_retried():
 
     again = await tools.use(call(text="coffee"))
 
-    assert again.output.endswith("archive answered instead: coffee")
+    assert again.output.endswith("this result is from archive: coffee")
     assert len(search.inputs) == 3
     assert [tool.name for tool in tools.available_tools()] == ["archive"]
 
@@ -196,7 +196,7 @@ async def test_an_open_circuit_uses_the_fallback():
 
     outcome = await toolbox(broken_tool(), archive(), circuits=shared).use(call())
 
-    assert outcome.output.endswith("archive answered instead: tea")
+    assert outcome.output.endswith("this result is from archive: tea")
     assert outcome.reason.startswith("search has failed 1 times in a row")
 
 

@@ -256,7 +256,7 @@ async def test_answers_without_a_clear_number_are_named_and_left_out(panel):
 async def test_without_comparable_numbers_a_synthesis_is_written(panel, members, why):
     events = await run_to_end(panel(members, "Both (a, b).", DIFFER, merge="sum"))
 
-    expected = f"{why} One answer was written from all of them instead."
+    expected = f"{why} All answers were combined into one instead."
     assert verdict(events)["reason"] == expected
     assert events[-1].data["answer"] == "Both (a, b)."
 

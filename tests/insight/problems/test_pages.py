@@ -78,7 +78,7 @@ def test_resolve_and_open_again(admin_client, problem):
 def test_an_outdated_page_changes_nothing(admin_client, problem, administrator):
     status.ignore(administrator, Problem.objects.get())
 
-    assert "changed meanwhile" in decide(admin_client, problem, "resolve")
+    assert "changed in the meantime" in decide(admin_client, problem, "resolve")
     assert Problem.objects.get().status == "ignored"
 
 
@@ -107,8 +107,8 @@ def test_people_are_counted_only_for_reviewers_and_examples_are_masked(
     assert "What is it?" in seen
     hidden = as_staff(stranger, "view_problem").get(page(problem)).text
 
-    assert "<dt>People</dt>" in seen
-    assert "<dt>People</dt>" not in hidden
+    assert "<dt>Users</dt>" in seen
+    assert "<dt>Users</dt>" not in hidden
     assert "What is it?" not in hidden
 
 

@@ -62,7 +62,7 @@ def test_a_status_changed_meanwhile_is_not_overwritten(happen, administrator):
     seen = happen()
     status.ignore(administrator, Problem.objects.get())
 
-    with pytest.raises(status.ChangeRejected, match="changed meanwhile"):
+    with pytest.raises(status.ChangeRejected, match="changed in the meantime"):
         status.resolve(administrator, seen)
     assert Problem.objects.get().status == "ignored"
 

@@ -115,7 +115,7 @@ def test_a_thumbnail_is_made_stored_and_deleted(bucket):
 
 def test_the_quota_counts_files_in_the_bucket(bucket, settings, django_user_model):
     person = django_user_model.objects.create_user("ada")
-    settings.PERSON_FILES_MB = 1
+    settings.USER_FILES_MB = 1
 
     with pytest.raises(FileRefused, match="this one has"):
         save(bytes(1_100_000), name="a.txt", owner=person)
@@ -146,7 +146,7 @@ def test_a_storage_that_refuses_is_explained(bucket, caplog):
         bucket.delete_object(Bucket=BUCKET, Key=row)
     bucket.delete_bucket(Bucket=BUCKET)
     try:
-        with pytest.raises(FileRefused, match="The file storage doesn't respond"):
+        with pytest.raises(FileRefused, match="The file storage isn't responding"):
             save(b"Egret.", name="b.txt", owner=None)
     finally:
         bucket.create_bucket(Bucket=BUCKET)
@@ -177,5 +177,5 @@ def test_a_storage_that_does_not_answer_has_a_deadline(unreachable):
     response = get(file)
 
     assert response.status_code == 503
-    assert "The file storage doesn't respond." in response.text
+    assert "The file storage isn't responding." in response.text
     assert not images.has_thumbnail(file, owner=None)

@@ -62,7 +62,7 @@ def test_what_is_too_large_or_empty_leaves_nothing_behind(person, folder):
 
 
 def test_the_quota_counts_each_content_once_and_names_the_limit(person, settings):
-    settings.PERSON_FILES_MB = 1
+    settings.USER_FILES_MB = 1
     keep(save(b"x" * 600_000, name="a", owner=person), person)
     keep(save(b"x" * 600_000, name="again", owner=person), person)
     with pytest.raises(FileRefused, match=r"use 0\.6 MB of 1\.0 MB, and this one has 0\.5 MB"):

@@ -115,7 +115,7 @@ def test_a_message_that_counts_for_all_locks_its_user_first(person, agent, caplo
 def test_a_message_and_a_rerun_lock_their_user_before_counters(person, agent, settings, caplog):
     for measure in ("messages", "runs"):
         limit(measure, user=person)
-    settings.PERSON_RUNS = 5
+    settings.USER_RUNS = 5
 
     race(person, agent, caplog, partial(rerun, person, agent))
 

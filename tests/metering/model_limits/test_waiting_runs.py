@@ -49,7 +49,7 @@ async def test_a_waiting_run_says_its_place_and_the_wait_is_not_active_time(limi
     async with limiter.request("fast"):
         run = await start_waiting(limited)
         step = await run.steps.aget()
-        assert "Waiting for fast: next in line." in waiting_sentence(step.notes)
+        assert "Waiting for fast: next in the queue." in waiting_sentence(step.notes)
         assert (await database.run(queue_lengths))["fast"].waiting == 1
         await run.arefresh_from_db()
         view = await sync_to_async(RunView)(run)
@@ -80,7 +80,11 @@ async def test_stopping_a_waiting_run_frees_its_place(limited):
 
 @pytest.mark.parametrize(
     ("place", "language", "words"),
-    [(3, "en", "3rd in line"), (12, "en-gb", "12th in line"), (22, "en", "22nd in line")],
+    [
+        (3, "en", "3rd in the queue"),
+        (12, "en-gb", "12th in the queue"),
+        (22, "en", "22nd in the queue"),
+    ],
 )
 def test_the_place_in_line_is_an_ordinal(place, language, words):
     note = {"kind": "limited", "limit": "concurrency", "most": 1, "model": "fast"}

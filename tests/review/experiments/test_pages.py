@@ -152,7 +152,7 @@ async def test_a_live_run_with_writing_tools_asks_first(admin_async_client, exam
 
     answer = await admin_async_client.post(f"{SETS}{example.example_set.pk}/run/", form)
 
-    assert "can change something outside: calculator" in answer.text
+    assert "tools with side effects: calculator" in answer.text
     assert not await Experiment.objects.aexists()
 
 
@@ -203,7 +203,7 @@ async def test_a_backtest_is_estimated_started_and_links_to_the_comparison(
     experiment = await finish(await Experiment.objects.aget())
     page = await admin_async_client.get(answer.headers["Location"])
     assert experiment.kind == Experiment.Kind.BACKTEST
-    assert "Asked calculator: 7 * 6 instead of calculator: 6 * 7" in page.text
+    assert "Called calculator: 7 * 6 instead of calculator: 6 * 7" in page.text
     run = await Run.objects.exclude(pk=origin.pk).aget()
     assert f"/traces/{origin.pk}/compare/{run.pk}/" in page.text
 

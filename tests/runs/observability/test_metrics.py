@@ -126,10 +126,10 @@ async def test_a_run_is_counted_with_its_model_and_its_tools(registry, agent, sc
     assert figure("ashiato_tool_calls_total", {"tool": "calculator"}) == 1
     assert figure("ashiato_tool_errors_total", {"tool": "calculator"}) is None
     assert figure("ashiato_tool_seconds_count", {"tool": "calculator"}) == 1
-    assert figure("ashiato_first_word_seconds_count", {"model": run.model}) >= 1
+    assert figure("ashiato_time_to_first_token_seconds_count", {"model": run.model}) >= 1
     tokens = {"model": run.model, "direction": "completion"}
     assert figure("ashiato_model_tokens_total", tokens) == run.completion_tokens
-    assert figure("ashiato_events_kept_total") == await run.events.acount()
+    assert figure("ashiato_events_saved_total") == await run.events.acount()
 
 
 class Broken:
@@ -237,7 +237,7 @@ async def test_gauges_show_live_and_waiting_runs_and_open_circuits(opened):
     assert value(body, "ashiato_runs_live", status="waiting") == 1
     assert value(body, "ashiato_runs_live", status="running") == 0
     assert value(body, "ashiato_mcp_server_state", server="files", state="failed") == 1
-    assert value(body, "ashiato_approvals_waiting") == 0
+    assert value(body, "ashiato_approvals_pending") == 0
     assert value(body, "ashiato_database_up") == 1
 
 
@@ -268,7 +268,7 @@ async def test_the_event_loop_lag_is_exported(opened, monkeypatch):
     assert value(body, "ashiato_loop_lag_seconds") >= 0
     assert value(body, "ashiato_loop_stalls_total") == 0
     assert value(body, "ashiato_sockets") == 0
-    assert value(body, "ashiato_journal_lag_seconds") is not None
+    assert value(body, "ashiato_event_lag_seconds") is not None
 
 
 def test_a_worker_serves_metrics_on_its_own_port(opened):

@@ -138,7 +138,7 @@ def test_an_administrator_has_documents_read_again(administrator, ada, collectio
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_parallel_uploads_do_not_exceed_the_quota(person, collection, settings):
-    settings.PERSON_FILES_MB = 1
+    settings.USER_FILES_MB = 1
 
     def upload(number):
         file = SimpleUploadedFile(f"{number}.txt", bytes([65 + number]) * 300_000)

@@ -71,7 +71,7 @@ async def test_the_starter_cannot_approve_for_a_role_of_others(gate, lawyer, per
     assert (await Approval.objects.aget()).is_waiting
     assert "May it be sent?" not in await page(person, "/approvals/")
     shown = await page(person, f"/traces/{gate.run_id}/")
-    assert "Waiting for someone in the group “Legal”." in shown
+    assert "Waiting for a member of the group “Legal”." in shown
     assert "Gate asks for approval" in shown
     assert f"/approvals/{gate.pk}/" not in shown
 

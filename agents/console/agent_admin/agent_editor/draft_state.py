@@ -71,7 +71,7 @@ def conflict(error: DraftConflict, edited: EditedAgent) -> dict[str, Any]:
     """Return who changed which inputs, and what they are now."""
     fields = form_values.fields_by_input(edited.form)
     labels = [str(fields[name].label or name) for name in error.names if name in fields]
-    editor = display_name(error.draft.editor) if error.draft.editor else _("Someone")
+    editor = display_name(error.draft.editor) if error.draft.editor else _("Another user")
     sentence = _("%(who)s changed this draft meanwhile: %(fields)s. Your version isn't saved.")
     return {
         "conflict": sentence % {"who": editor, "fields": ", ".join(dict.fromkeys(labels))},

@@ -67,7 +67,10 @@ class DraftAdmin(ConsoleAdmin):
         try:
             inputs = SavedInputs.model_validate_json(request.body)
         except ValidationError:
-            return JsonResponse({"problem": _("The draft couldn't be read.")}, status=400)
+            return JsonResponse(
+                {"problem": _("The draft couldn't be read. Reload the page and try again.")},
+                status=400,
+            )
         agent, draft = self.find_rows(request, inputs.agent, inputs.draft)
         try:
             row = drafts.save(
@@ -83,7 +86,9 @@ class DraftAdmin(ConsoleAdmin):
             edited = drafts.open_draft(agent, error.draft)
             return JsonResponse(draft_state.conflict(error, edited), status=409)
         except drafts.DraftTooLarge:
-            return JsonResponse({"problem": _("The draft is too large.")}, status=413)
+            return JsonResponse(
+                {"problem": _("The draft is too large. Shorten its texts.")}, status=413
+            )
         return self._state(request, drafts.open_draft(agent, row))
 
     @method_decorator(require_GET)

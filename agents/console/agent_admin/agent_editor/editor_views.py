@@ -95,7 +95,7 @@ class EditorAdmin(DraftAdmin):
         draft = edited.draft
         revision = parse_id(request.POST.get(REVISION_INPUT))
         if draft and revision is not None and revision < draft.revision:
-            editor = draft.editor.get_username() if draft.editor else _("Someone")
+            editor = draft.editor.get_username() if draft.editor else _("Another user")
             sentence = _("%(who)s changed this draft meanwhile. Review it and publish again.")
             problem = sentence % {"who": editor}
             return self._render(request, edited, edited.form, problem=problem)

@@ -66,15 +66,15 @@ def parts(form: Any, user: User) -> list[PromptPart]:
     if agent.uses_memory:
         part = PromptPart(
             title=_("Memory"),
-            text=_("(notes that fit the question)"),
-            condition=_("If something relevant is remembered about the user"),
+            text=_("(memories that fit the message)"),
+            condition=_("If there are relevant memories about the user"),
         )
         prompt_parts.append(part)
     if agent.learns:
         part = PromptPart(
-            title=_("Experiences"),
-            text=_("(up to 3 experiences that fit the question)"),
-            condition=_("If similar questions have taught something"),
+            title=_("Lessons"),
+            text=_("(up to 3 lessons that fit the message)"),
+            condition=_("If there are lessons from similar messages"),
         )
         prompt_parts.append(part)
     return [*prompt_parts, *_tool_parts(agent, links, chosen.get("handoffs") or ())]
@@ -111,19 +111,19 @@ def _tool_parts(
     constant += [FindToolsTool(ToolSelector(), list), CallToolTool()]
     sentence = _(
         "Of %(count)s tools, up to %(most)s are sent: those below, and those that fit the "
-        "question. The model finds the others with find_tools."
+        "message. The model finds the others with find_tools."
     )
     return [
         PromptPart(
             title=_("Tools"),
             text=sentence % {"count": len(tools), "most": limits.sent},
-            condition=_("Depends on the question"),
+            condition=_("Depends on the message"),
         ),
         *_added_by_planner(agent, constant),
         PromptPart(
             title=_("Other tools"),
             text="\n".join(tool.name for tool in tools if tool.name not in constant_names),
-            condition=_("Sent if they fit the question"),
+            condition=_("Sent if they fit the message"),
         ),
     ]
 

@@ -36,12 +36,12 @@ def _option(choice: ModelChoice, model: str = "") -> dict[str, Any]:
         prices = {"input": f"${choice.input_price:g}", "output": f"${choice.output_price:g}"}
         facts.append(_("%(input)s / %(output)s per million tokens") % prices)
     if choice.window:
-        facts.append(_("%(count)s tokens context") % {"count": f"{choice.window:,}"})
+        facts.append(_("%(count)s-token context") % {"count": f"{choice.window:,}"})
     abilities = {
         _("tools"): model_info.calls_tools(model or choice.name),
         _("images"): choice.sees_images,
         _("audio"): choice.hears_audio,
-        _("effort"): choice.takes_effort,
+        _("reasoning effort"): choice.takes_effort,
         _("temperature"): bool(choice.max_temperature),
     }
     return {

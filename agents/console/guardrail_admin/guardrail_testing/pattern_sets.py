@@ -266,7 +266,7 @@ INJECTION = (
         action=Action.WARN,
     ),
     PresetPattern(
-        name=_("Instructions in tool output"),
+        name=_("Instructions in tool results"),
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget)\b[^.\n]{0,30}\b(?:previous"
             r"|prior|above|all|your)\b[^.\n]{0,30}\b(?:instruction"

@@ -81,7 +81,7 @@ def _stage_outcome(rule: Pattern, text: str, stage: EngineStage) -> StageOutcome
     if rule.is_exception:
         return StageOutcome(stage=label, words=_("Other rules skip the highlighted text."))
     if not inspected.findings:
-        return StageOutcome(stage=label, words=_("No match. The text passes unchanged."))
+        return StageOutcome(stage=label, words=_("No hits. The text passes unchanged."))
     if rule.is_observed:
         unchanged = _("Nothing changes.")
         return StageOutcome(stage=label, words=f"{translate(rule.reason)} {unchanged}")

@@ -154,11 +154,11 @@ class HistoryCompactor:
                 )
         except TimeoutError as error:
             sentence = _(
-                "The model didn't answer within %(seconds)s s.", seconds=f"{SUMMARY_SECONDS:g}"
+                "The model didn't respond within %(seconds)s s.", seconds=f"{SUMMARY_SECONDS:g}"
             )
             raise AgentError(sentence) from error
         if not reply.text.strip():
-            raise AgentError(_("The model returned an empty answer."))
+            raise AgentError(_("The model returned an empty response."))
         return reply
 
 

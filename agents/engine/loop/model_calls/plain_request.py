@@ -58,7 +58,7 @@ async def ask_once(
         async for _event in events:
             pass
     if call.plan is None:
-        raise AgentError(_("The model returned an empty answer."))
+        raise AgentError(_("The model returned an empty response."))
     usage = turn_usage(call.plan, call.request.messages, guardrails.count_tokens)
     text = "" if call.finding else call.plan.final_answer or ""
     usage_with_model = {**usage, "model": call.planner.model}

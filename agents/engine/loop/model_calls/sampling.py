@@ -101,12 +101,12 @@ class Sampler:
         findings += call.findings
         if call.finding is not None:
             raise SamplingRefused(
-                _("The model's reply was blocked: %(reason)s", reason=call.finding.reason)
+                _("The model's response was blocked: %(reason)s", reason=call.finding.reason)
             )
         text = (call.plan.final_answer if call.plan else None) or ""
         text, why = await self._screen(text, "tool_input", findings)
         if why:
-            raise SamplingRefused(_("The model's reply was blocked: %(reason)s", reason=why))
+            raise SamplingRefused(_("The model's response was blocked: %(reason)s", reason=why))
         is_cut = call.plan is not None and call.plan.turn.finish_reason == "length"
         reason = "maxTokens" if is_cut else "endTurn"
         return SamplingReply(text=text, model=call.planner.model, stop_reason=reason)

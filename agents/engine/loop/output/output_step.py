@@ -29,7 +29,7 @@ MAX_QUOTED_CHARS = 20_000
 TOOL_ONLY_PARAMETERS = {"tool_choice", "parallel_tool_calls"}
 JSON_MISSING = _("The answer contains no JSON.")
 TRUNCATED = _("The answer was cut off at the model's output limit.")
-TRUNCATED_ADVICE = _("Make your request smaller, or raise the model's output limit.")
+TRUNCATED_ADVICE = _("Ask for less, or raise the model's output limit.")
 
 Events = AsyncGenerator[Event, None]
 

@@ -94,7 +94,7 @@ class ApprovalDecision:
     def outcome(self) -> str:
         """The model's message about an interrupted call that a person has resolved."""
         return self._with_comment(
-            _("A user confirmed that this call was made; its result was lost.")
+            _("A user confirmed that the tool was called, but the result was lost.")
         )
 
     def _with_comment(self, sentence: str) -> str:
@@ -133,9 +133,9 @@ class AskPersonTool:
     name = "ask_person"
     waits = True
     description: str = _(
-        "Ask a person and wait for the answer. Use this for facts that only people know or "
-        "decisions that people have to make. Answers take a long time, so find out what you "
-        "can by yourself."
+        "Ask a user and wait for the answer. Use this for facts that only users know or "
+        "decisions that users have to make. Answers take a long time, so find out what you "
+        "can yourself."
     )
     effect: Effect = "read"
 
@@ -169,7 +169,7 @@ class AskPersonTool:
     async def execute(self, input: ToolInput, /) -> ToolResult:
         role = "" if isinstance(input, str) else str(input.get("role") or "")
         if not role:
-            return ToolResult(error=_("No one can be asked here."), mendable=True)
+            return ToolResult(error=_("There's no user to ask here."), mendable=True)
         names = ", ".join(self.experts)
         sentence = _(
             "This agent can't ask %(role)s. Leave out the role to ask the user.",

@@ -73,7 +73,7 @@ class FunctionTool:
                 for problem in error.errors(include_url=False)
             ]
             sentence = _(
-                "Invalid input for %(tool)s: %(problems)s.",
+                "Invalid arguments for %(tool)s: %(problems)s.",
                 tool=self.name,
                 problems=joined("; ", problems),
             )

@@ -93,7 +93,7 @@ class Divergence:
 
 
 class CallNotRecorded(RunCancelled):
-    message = _("A call that wasn't recorded, so a run on recorded results stops there.")
+    message = _("A call wasn't recorded, so the run on recorded results stopped.")
 
     def __init__(self, call: MadeCall) -> None:
         super().__init__(

@@ -222,7 +222,7 @@ class ToolRunner:
             result = replace(result, error=error)
         else:
             output = _(
-                "%(tool)s is failing, so %(fallback)s answered instead: %(output)s",
+                "%(tool)s is failing, so this result is from %(fallback)s: %(output)s",
                 tool=call.name,
                 fallback=stand_in.name,
                 output=result.output,

@@ -273,7 +273,7 @@ class AnswerMerger:
             )
         if self.not_numeric:
             return "", _(
-                "%(why)s One answer was written from all of them instead.", why=self.not_numeric
+                "%(why)s All answers were combined into one instead.", why=self.not_numeric
             )
         return "", _("The panel gave %(count)s different answers.", count=len(groups))
 

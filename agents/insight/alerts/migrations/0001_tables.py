@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                         ('secret', agents.models.secret.EncryptedTextField(blank=True, help_text='Requests are signed with it, so that the receiver can verify them.', verbose_name='signing secret')),
                         ('base_url', models.CharField(blank=True, editable=False, max_length=200)),
                         ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                        ('people', models.ManyToManyField(blank=True, help_text="People who can't see a problem aren't notified of it.", related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='people')),
+                        ('people', models.ManyToManyField(blank=True, help_text="Users who can't see a problem aren't notified of it.", related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='users')),
                     ],
                     options={
                         'verbose_name': 'alert channel',
@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('name', models.CharField(max_length=64, unique=True, verbose_name='name')),
-                        ('event', models.CharField(choices=[('problem.new', 'New problem'), ('problem.reopened', 'Problem opened again'), ('problem.spiking', 'Problem spiking'), ('schedule.waiting', 'Scheduled workflow is waiting for a decision')], default='problem.new', max_length=20, verbose_name='when')),
+                        ('event', models.CharField(choices=[('problem.new', 'New problem'), ('problem.reopened', 'Problem opened again'), ('problem.spiking', 'Problem spiking'), ('schedule.waiting', 'Scheduled workflow pending approval')], default='problem.new', max_length=20, verbose_name='when')),
                         ('quiet_minutes', models.PositiveIntegerField(default=60, help_text='No second alert about the same problem within this time.', validators=[django.core.validators.MaxValueValidator(43200)], verbose_name='quiet period (minutes)')),
                         ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
                         ('agents', models.ManyToManyField(blank=True, help_text='None selected means all agents.', related_name='+', to='agents.agent', verbose_name='agents')),
@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('channel', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='alerts.alertchannel', verbose_name='channel')),
-                        ('event', models.CharField(choices=[('problem.new', 'New problem'), ('problem.reopened', 'Problem opened again'), ('problem.spiking', 'Problem spiking'), ('schedule.waiting', 'Scheduled workflow is waiting for a decision'), ('collection.shared', 'Collection shared'), ('summary', 'Summary'), ('test', 'Test')], max_length=20, verbose_name='event')),
+                        ('event', models.CharField(choices=[('problem.new', 'New problem'), ('problem.reopened', 'Problem opened again'), ('problem.spiking', 'Problem spiking'), ('schedule.waiting', 'Scheduled workflow pending approval'), ('collection.shared', 'Collection shared'), ('summary', 'Summary'), ('test', 'Test')], max_length=20, verbose_name='event')),
                         ('problem', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='problems.problem', verbose_name='problem')),
                         ('person', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
                         ('address', models.CharField(blank=True, max_length=500, verbose_name='address')),
@@ -112,7 +112,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to=settings.AUTH_USER_MODEL, verbose_name='user')),
-                        ('event', models.CharField(choices=[('problem.new', 'New problem'), ('problem.reopened', 'Problem opened again'), ('problem.spiking', 'Problem spiking'), ('schedule.waiting', 'Scheduled workflow is waiting for a decision'), ('collection.shared', 'Collection shared'), ('summary', 'Summary'), ('test', 'Test')], max_length=20, verbose_name='event')),
+                        ('event', models.CharField(choices=[('problem.new', 'New problem'), ('problem.reopened', 'Problem opened again'), ('problem.spiking', 'Problem spiking'), ('schedule.waiting', 'Scheduled workflow pending approval'), ('collection.shared', 'Collection shared'), ('summary', 'Summary'), ('test', 'Test')], max_length=20, verbose_name='event')),
                         ('problem', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='problems.problem', verbose_name='problem')),
                         ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.run', verbose_name='run')),
                         ('collection', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.collection', verbose_name='collection')),

@@ -46,6 +46,6 @@ class DeliveryAdmin(ReadOnlyAdmin):
             status=Delivery.Status.PENDING, attempts=0, next_at=timezone.now()
         )
         sentence = ngettext(
-            "%(n)d delivery is sent again.", "%(n)d deliveries are sent again.", count
+            "Sending %(n)d delivery again.", "Sending %(n)d deliveries again.", count
         )
         messages.success(request, sentence % {"n": count})

@@ -12,7 +12,7 @@ from agents.models import ReviewScope
 
 from .scoped_admin import ScopedAdmin
 
-NO_CHANNELS = _("Add a channel first: people in this product, email addresses or a webhook.")
+NO_CHANNELS = _("Add a channel first: users, email addresses or a webhook.")
 
 
 @admin.register(AlertRule)

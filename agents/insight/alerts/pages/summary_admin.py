@@ -114,7 +114,7 @@ class SummaryScheduleAdmin(ScopedAdmin):
             return HttpResponseNotAllowed(["POST"])
         count = schedules.send(schedule, timezone.now())
         audit.record(request.user, SENT, schedule, name=schedule.name, count=count)
-        sentence = ngettext("%(n)d message is sent.", "%(n)d messages are sent.", count)
+        sentence = ngettext("Sending %(n)d message.", "Sending %(n)d messages.", count)
         messages.success(request, sentence % {"n": count})
         return redirect("admin:alerts_summaryschedule_preview", pk)
 

@@ -90,7 +90,7 @@ class ProblemAdmin(StatusAdmin):
     def trend(self, problem: ListedProblem) -> SafeString:
         return presentation.trend_chart(problem.trend)
 
-    @admin.display(description=_("people"))
+    @admin.display(description=_("users"))
     def people(self, problem: ListedProblem) -> int:
         return problem.people
 

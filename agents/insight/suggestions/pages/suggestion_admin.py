@@ -71,7 +71,7 @@ class SuggestionAdmin(StatusAdmin):
                 sentence = _("Published as version %(number)d.") % {"number": number}
             case "take_back":
                 number = decisions.take_back(suggestion, user)
-                sentence = _("Taken back in version %(number)d.") % {"number": number}
+                sentence = _("Undone in version %(number)d.") % {"number": number}
             case "dismiss":
                 decisions.dismiss(suggestion, user)
                 sentence = _("Dismissed. It won't be suggested again.")

@@ -68,7 +68,7 @@ HTML = DocumentType(
     is_text=True,
 )
 MAIL = DocumentType(
-    label=_("e-mail"),
+    label=_("email"),
     parser="mail",
     endings=(".eml",),
     mime_types=("message/rfc822",),
@@ -129,11 +129,11 @@ HTML_START = re.compile(
 HEADER_LINE = re.compile(rb"[A-Za-z][A-Za-z0-9-]{1,40}:[ \t]")
 MAIL_HEADERS = (b"from:", b"received:", b"return-path:", b"mime-version:", b"message-id:")
 
-ARCHIVE = _("Archives can't be read. Unpack it and upload the files in it.")
+ARCHIVE = _("Archives can't be read. Unpack this one and upload its files.")
 PROGRAM = _("Programs can't be read as documents.")
 MEDIA = _("Audio and video files can't be read as documents.")
 OLD_OFFICE = _(
-    "This file has an old Microsoft format. Save it as DOCX, PPTX or EML and try again."
+    "This file is in an old Microsoft format. Save it as DOCX, PPTX or EML and try again."
 )
 PROTECTED = _("This file is password-protected. Remove the password and upload it again.")
 UNKNOWN = _("This file type isn't supported.")
@@ -155,7 +155,7 @@ def sniff(source: SourceFile) -> DocumentType:
         return actual
     raise UnreadableDocument(
         _(
-            "The name ends with %(suffix)s, but the content is a %(kind)s. "
+            "The file name says %(suffix)s, but the content is different (%(kind)s). "
             "Rename the file and upload it again.",
             suffix=source.suffix or _("another type"),
             kind=actual.label,

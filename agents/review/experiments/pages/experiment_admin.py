@@ -125,7 +125,7 @@ class ExperimentAdmin(ReadOnlyAdmin):
         experiment = self._get_experiment(request, str(pk))
         if self._may_cancel(request, experiment):
             service.request_cancel(experiment)
-            messages.info(request, _("Canceled. What has been scored stays."))
+            messages.info(request, _("Canceled. The results so far are saved."))
             return ExperimentStarted(experiment)  # the event loop stops its runs
         return redirect("admin:experiments_experiment_change", pk)
 

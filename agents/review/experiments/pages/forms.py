@@ -71,8 +71,8 @@ class RunSetForm(TargetForm):
         label=_("Tools"),
         widget=forms.RadioSelect,
         choices=[
-            ("recorded", _("Recorded results: nothing is executed")),
-            ("live", _("Live: tools that only read are executed")),
+            ("recorded", _("Recorded results: no tools are called")),
+            ("live", _("Live: read-only tools are called")),
         ],
     )
     judge_model = forms.ChoiceField(label=_("Judge model"), required=False)
@@ -93,10 +93,10 @@ class RunSetForm(TargetForm):
         super().__init__(data, initial=initial, label_suffix="")
         if unrecorded:
             sentence = ngettext(
-                "%(count)d example has no recorded results: on recorded results it stops at "
-                "its first tool call.",
-                "%(count)d examples have no recorded results: on recorded results they stop at "
-                "their first tool call.",
+                "%(count)d example has no recorded results. With recorded results, it "
+                "stops at its first tool call.",
+                "%(count)d examples have no recorded results. With recorded results, they "
+                "stop at their first tool call.",
                 unrecorded,
             )
             self.fields["mode"].help_text = sentence % {"count": unrecorded}
@@ -139,7 +139,7 @@ class BacktestForm(TargetForm):
     rating = forms.ChoiceField(
         label=_("Rating"),
         required=False,
-        choices=[("", _("Any rating")), ("up", _("Rated good")), ("down", _("Rated bad"))],
+        choices=[("", _("Any rating")), ("up", _("Thumbs up")), ("down", _("Thumbs down"))],
     )
 
     field_order = ["target", "source", "status", "rating"]

@@ -67,7 +67,7 @@ async def grade(
         verdict = json.loads(match.group() if match else "")
         score = min(1.0, max(0.0, float(verdict["score"])))
     except (ValueError, KeyError, TypeError):
-        return failed(check, _("The judge's reply couldn't be read.")), reply
+        return failed(check, _("The judge's response couldn't be read.")), reply
     check_result = CheckResult(
         kind=JUDGE,
         value=check["value"],

@@ -172,7 +172,7 @@ def run_name(run: Run, user: User | None) -> str:
 
 def left_out_sentence(reason: str, count: int) -> str:
     sentences = {
-        "files": _("%(count)d with attached files, which can't be repeated"),
-        "no_access": _("%(count)d from runs you can't review or rerun"),
+        "files": _("%(count)d with attached files, which can't be run again"),
+        "no_access": _("%(count)d from runs you can't review or run again"),
     }
     return sentences[reason] % {"count": count}

@@ -42,7 +42,7 @@ class UnrelatedRequest(ToolError):
 
 
 class CallTimedOut(ToolError):
-    message = _("The call took longer than its timeout.")
+    message = _("The call timed out.")
 
     def __init__(self, call: "CallInFlight") -> None:
         super().__init__(
@@ -146,7 +146,7 @@ class CallTracker:
         if current_call is not None and current_call in self._calls:
             return current_call
         if not self._calls:
-            raise UnrelatedRequest(_("No call is running, so there is no one to ask."))
+            raise UnrelatedRequest(_("No call is in progress, so there is no user to ask."))
         recent = _now() - ABANDONED_SECONDS
         self._abandoned = {
             user_id: abandoned_at
@@ -158,7 +158,10 @@ class CallTracker:
         users = {user for user, _chat in owners} | {*self._abandoned}
         if len(owners) > 1 or len(users) > 1:
             raise UnrelatedRequest(
-                _("Several people use this server at once, so it can't be told whom it asks.")
+                _(
+                    "Several users are using this server at once, so it's unclear which of "
+                    "them to ask."
+                )
             )
         return self._calls[-1]
 

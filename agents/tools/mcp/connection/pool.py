@@ -108,8 +108,8 @@ class ConnectionPool:
         if excess and not unused:
             raise ServerUnavailable(
                 _(
-                    "%(name)s already serves %(most)s people or chats at once, which "
-                    "is its limit. Try again in a moment.",
+                    "%(name)s is busy: all %(most)s instances are in use. Try again in a "
+                    "moment.",
                     name=name,
                     most=max_instances,
                 )

@@ -37,7 +37,7 @@ class Answerer(Protocol):
 
 
 class InvalidServerRequest(ToolError):
-    message = _("The server asks for something that can't be answered.")
+    message = _("The server sent an invalid request.")
 
 
 def callbacks(answerer: Answerer) -> dict[str, Any]:

@@ -29,7 +29,11 @@ def scope_of(isolation: Isolation, context: CallContext, name: str) -> str:
     if context.user_id:
         return person_scope(context.user_id)
     raise ServerUnavailable(
-        _("%(name)s keeps people apart, and it isn't known whom this call is for.", name=name)
+        _(
+            "%(name)s has a separate instance for each user, but the user of this call is "
+            "unknown.",
+            name=name,
+        )
     )
 
 

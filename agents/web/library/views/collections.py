@@ -69,7 +69,7 @@ def create(request: UserRequest) -> HttpResponse:
     if Collection.objects.present().filter(owner=user).count() >= MAX_COLLECTIONS:
         form.add_error(
             None,
-            _("You have %(most)d collections, the limit. Delete some first.")
+            _("You've reached the limit of %(most)d collections. Delete one first.")
             % {"most": MAX_COLLECTIONS},
         )
     if not form.is_valid():

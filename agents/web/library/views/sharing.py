@@ -85,7 +85,7 @@ def _render_panel(
     context = {
         "collection": collection,
         "panel": sharing.build_panel(collection, request.user),
-        "may_suggest": configured.SUGGEST_PEOPLE.value,
+        "may_suggest": configured.SUGGEST_USERS.value,
         **message,
     }
     # htmx doesn't swap error responses, so the status stays 200.

@@ -41,10 +41,10 @@ class LimitRequestView:
             case "tokens", True:
                 return _("%(agent)s has reached its token limit") % params
             case "tokens", False:
-                return _("%(agent)s would pass its token limit") % params
+                return _("%(agent)s would exceed its token limit") % params
             case _, True:
                 return _("%(agent)s has reached its cost limit") % params
-        return _("%(agent)s would pass its cost limit") % params
+        return _("%(agent)s would exceed its cost limit") % params
 
     @property
     def summary(self) -> str:

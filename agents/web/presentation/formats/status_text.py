@@ -37,13 +37,13 @@ def ending_sentence(run: Run, *, is_shared: bool = False) -> str:
         case StopReason.CANCELLED:
             return _("You stopped this run. The output so far was saved.")
         case StopReason.INTERRUPTED:
-            return _("The server stopped during this run, so it couldn't finish. Ask again.")
+            return _("The server stopped during this run, so it couldn't finish. Run it again.")
         case StopReason.DEGRADED:
             return _("A tool was unavailable, so the agent answered without it.")
         case StopReason.MAX_STEPS:
             return ngettext(
-                "No answer after %(steps)d step. Continue, or ask a smaller question.",
-                "No answer after %(steps)d steps. Continue, or ask a smaller question.",
+                "No answer after %(steps)d step. Continue, or ask for less.",
+                "No answer after %(steps)d steps. Continue, or ask for less.",
                 run.max_steps,
             ) % {"steps": run.max_steps}
         case StopReason.DUPLICATE:
@@ -54,7 +54,7 @@ def ending_sentence(run: Run, *, is_shared: bool = False) -> str:
             return _("Stopped. %(limit)s.") % {"limit": translate(run.detail).rstrip(".。")}
         case StopReason.BLOCKED:
             return _("Blocked by a guardrail: %(reason)s") % {"reason": translate(run.detail)}
-    return translate(run.detail) or _("The run could not go on.")
+    return translate(run.detail) or _("The run couldn't continue.")
 
 
 def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
@@ -72,11 +72,11 @@ def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
                 return ""  # it is its turn
             params = {"model": facts["model"], "place": _ordinal(position), "why": reason}
             if position == 1:
-                return _("Waiting for %(model)s: next in line. %(why)s") % params
-            return _("Waiting for %(model)s: %(place)s in line. %(why)s") % params
+                return _("Waiting for %(model)s: next in the queue. %(why)s") % params
+            return _("Waiting for %(model)s: %(place)s in the queue. %(why)s") % params
         case StatusKind.RETRY if facts.get("tool"):
             facts = facts | {"message": translate(facts["message"])}
-            return _("Trying again (attempt %(attempt)s): %(message)s") % facts
+            return _("Retrying (attempt %(attempt)s): %(message)s") % facts
         case StatusKind.RETRY:
             facts = short_seconds(facts) | {"message": translate(facts["message"])}
             return _("Retrying in %(seconds)s s: %(message)s") % facts

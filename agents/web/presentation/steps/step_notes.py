@@ -41,8 +41,8 @@ def _retry_sentence(facts: Facts) -> str:
 
 def _sampling_sentence(facts: Facts) -> str:
     if facts["message"]:
-        return _("%(source)s asked the model and was refused: %(message)s") % facts
-    return _("%(source)s asked the model (%(model)s).") % facts
+        return _("%(source)s wasn't allowed to call the model: %(message)s") % facts
+    return _("%(source)s called the model (%(model)s).") % facts
 
 
 def _progress_sentence(facts: Facts) -> str:
@@ -98,8 +98,8 @@ def _reported_usage_sentence(facts: Facts) -> str:
     numbers = facts["reported"] if isinstance(facts["reported"], dict) else {}
     listed = ", ".join(f"{name} {number:,}" for name, number in numbers.items())
     sentence = _(
-        "The provider reported more than this request can have used: %(reported)s. "
-        "The possible maximum was counted."
+        "The provider reported more usage than this request could have had: %(reported)s. "
+        "The highest possible usage was counted instead."
     )
     return sentence % {"reported": listed}
 
@@ -115,15 +115,18 @@ def _moment(text: str) -> str:
 def _selected_tools_sentence(facts: Facts) -> str:
     sent_count = len(facts["sent"]) if isinstance(facts["sent"], list) else 0
     params = {"sent": sent_count, "all": sent_count + facts["count"]}
-    return _("Sent %(sent)s of %(all)s tools, those that fit the question.") % params
+    return _("Sent the %(sent)s of %(all)s tools that fit the message.") % params
 
 
 def _unsent_tool_sentence(facts: Facts) -> str:
     if not facts["is_known"]:
         return _("The model called %(tool)s, which doesn't exist.") % facts
     if facts["how"] == "bridge":
-        return _("The model called %(tool)s through call_tool. It wasn't sent.") % facts
-    return _("The model called %(tool)s, which wasn't sent.") % facts
+        return (
+            _("The model called %(tool)s through call_tool, but this tool wasn't sent to it.")
+            % facts
+        )
+    return _("The model called %(tool)s, which wasn't sent to it.") % facts
 
 
 def _files_read_sentence(facts: Facts) -> str:
@@ -168,7 +171,7 @@ def memory_sentences(facts: Facts) -> list[str]:
 def experience_sentence(facts: Facts) -> str:
     """Return how many experiences were recalled."""
     count = len(facts["used"])
-    return ngettext("Used %(count)d experience.", "Used %(count)d experiences.", count) % {
+    return ngettext("Used %(count)d lesson.", "Used %(count)d lessons.", count) % {
         "count": count
     }
 
@@ -189,8 +192,8 @@ def _compaction_sentence(facts: Facts) -> str:
     dropped = facts["dropped"]
     if "replaced" in facts:
         template = ngettext(
-            "%(count)d earlier turn was left out, because of the agent's history limit.",
-            "%(count)d earlier turns were left out, because of the agent's history limit.",
+            "%(count)d earlier turn was left out because of the agent's history limit.",
+            "%(count)d earlier turns were left out because of the agent's history limit.",
             dropped,
         )
         sentences.append(template % {"count": dropped})

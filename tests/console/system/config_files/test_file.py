@@ -40,7 +40,7 @@ def test_a_file_has_the_whole_configuration_and_no_secret(installation):
 
     assert [*told] == [
         *("ashiato", "settings", "groups", "models", "servers", "databases", "tools"),
-        *("agents", "patterns", "workflows", "budgets"),
+        *("agents", "patterns", "workflows", "limits"),
         *("alert_channels", "alert_rules", "summaries"),
     ]
     assert told["models"]["fast"]["has_key"] is True
@@ -48,7 +48,7 @@ def test_a_file_has_the_whole_configuration_and_no_secret(installation):
     assert told["servers"]["files"]["env"] == ["TOKEN"]
     assert told["agents"]["asker"]["tools"] == {"weather": {"approval": "always", "timeout": 9}}
     assert told["agents"]["asker"]["handoffs"] == ["helper"]
-    assert told["workflows"]["greeting"]["schedules"][0]["person"] == "ada"
+    assert told["workflows"]["greeting"]["schedules"][0]["user"] == "ada"
     assert not [secret for secret in SECRETS if secret in text]
 
 
@@ -178,7 +178,7 @@ def test_an_accepted_definition_is_pinned_by_the_file(db):
 
 def test_schedules_are_exactly_those_of_the_file(installation, stranger):
     text = export_text(kinds=["workflows"])
-    wanted = text.replace("person: ada", "person: eve").replace("who: world", "who: you")
+    wanted = text.replace("user: ada", "user: eve").replace("who: world", "who: you")
 
     assert changed_fields(apply_file(wanted, TerminalUser())) == {
         "greeting": ["text", "schedules"]

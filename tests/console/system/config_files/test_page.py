@@ -93,7 +93,7 @@ def test_changes_since_the_preview_are_shown_again(admin_client, agent):
     again = admin_client.post(page_url("apply"), sealed_form(answer))
 
     assert again.status_code == 409
-    assert "The configuration changed in the meantime" in again.text
+    assert "The settings changed in the meantime" in again.text
     assert Agent.objects.get().instructions == "Be slow."
     assert admin_client.post(page_url("apply"), sealed_form(again)).status_code == 302
 

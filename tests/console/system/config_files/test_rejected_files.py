@@ -100,7 +100,7 @@ def test_invalid_agent_settings_are_rejected_at_their_line(agent, said, words):
         ("patterns", "a: {pattern: '(?=a)'}", "RE2"),
         ("patterns", "'a': [b]", "per line"),
         ("workflows", "a: {text: 'name: a'}", "Workflow line 1:"),
-        ("workflows", "a: {schedules: [{person: a}]}", "A schedule needs person and cron"),
+        ("workflows", "a: {schedules: [{user: a}]}", "A schedule needs user and cron"),
     ],
 )
 def test_each_kind_is_validated_as_on_its_page(db, kind, said, words):
@@ -173,7 +173,7 @@ def test_a_workflow_has_the_name_in_its_definition(installation):
 def test_a_schedule_needs_an_existing_user_and_a_future_time(installation):
     text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
 
-    at = 1 + text.splitlines().index("    - person: ada")
+    at = 1 + text.splitlines().index("    - user: ada")
     assert only_problem(text.replace("ada", "nobody")) == (at, "There's no user named nobody.")
     line, message = only_problem(text.replace("0 9 * * 1-5", "99 9 * * *"))
     assert (line, "Invalid cron expression" in message) == (at + 1, True)
