@@ -145,7 +145,7 @@ async def test_a_rejected_reranking_costs_nothing():
         (say("[2, 1, 3]"), ("judge", ""), "RE-RANKED BY judge."),
         (
             say("No."),
-            ("", Sentence("%(model)s returned no order.", model="judge")),
+            ("", Sentence("%(model)s returned no ranking.", model="judge")),
             "NOT RE-RANKED: judge RETURNED NO RANKING.",
         ),
     ],

@@ -175,8 +175,8 @@ async def test_readers_see_whose_approval_is_pending(waiting):
         watched = LiveRunView(waiting.run_id, "chat", may_decide=may_decide)
         return watched.snapshot()
 
-    assert "Waiting for the user who started the run" in await sync_to_async(shown)(False)
-    assert "Waiting for the user who started the run" not in await sync_to_async(shown)(True)
+    assert "Waiting for the user who asked" in await sync_to_async(shown)(False)
+    assert "Waiting for the user who asked" not in await sync_to_async(shown)(True)
 
 
 async def test_other_users_cannot_decide(waiting, letter, stranger, administrator):

@@ -36,7 +36,7 @@ RAISE_BETWEEN = _(
 )
 RAISE_WHOLE = _(
     "Try again, choose another model, or ask an administrator to raise "
-    "“Timeout for a whole answer” (Settings, Models)."
+    "“Timeout for a whole response” (Settings, Models)."
 )
 
 

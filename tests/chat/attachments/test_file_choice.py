@@ -40,7 +40,7 @@ def test_the_choice_has_its_size_as_a_reason(person):
     assert (view_of(short).sent_as, view_of(long).sent_as) == ("whole", "searchable")
     sentence = "About 7 tokens. Files of up to 8,000 tokens are sent in full."
     assert view_of(short).reason == sentence
-    assert "More than 8,000 are searched." in view_of(long).reason
+    assert "Files of more than 8,000 tokens are searched instead." in view_of(long).reason
 
 
 async def test_a_long_file_is_sent_whole_if_the_user_wants_it(scripted, person, chat):

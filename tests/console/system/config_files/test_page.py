@@ -142,7 +142,7 @@ def test_an_object_that_needs_a_secret_says_so(admin_client, installation):
         (b"#" * 900_000, "The limit is 800000 bytes"),
         (b"", "The submitted file is empty."),
         (b"ashiato: 1\n\x00", "Syntax error"),
-        ("\ufeffashiato: 1\n".encode(), "already matches the file"),
+        ("\ufeffashiato: 1\n".encode(), "already match the file"),
     ],
 )
 def test_any_upload_gets_a_response(admin_client, agent, file, words):
