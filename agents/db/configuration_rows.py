@@ -20,7 +20,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from django.utils import timezone
 
-from agents.models import ConfigurationChange, McpServer
+from agents.models import ConfigurationChange, McpServer, ModelConnection
 
 from .compiled_queries import Row, compiled_query
 from .periodic import periodic
@@ -50,6 +50,7 @@ TABLES: dict[str, str | None] = {
     "agents_mcpserver": _columns_without(
         McpServer, "state", "state_since", "last_error", "latency_ms", "restarts"
     ),
+    "agents_modelconnection": _columns_without(ModelConnection, "listing"),
     "agents_toolregistration": None,
     "agents_toolregistration_collections": None,
     "agents_toolregistration_groups": None,

@@ -1,6 +1,7 @@
-// The form of a model: the models that the server offers as a combobox, what the price list says
-// about the chosen one, and a test with streamed output.
+// The form of a model: the models that its connection offers as a combobox, what the price list
+// says about the chosen one, and a test with streamed output.
 
+import { readLines } from "./json_lines.js";
 import { isComposing } from "./keys.js";
 import { moveSelection } from "./listbox.js";
 import { hasAllWords, searchWords } from "./text_search.js";
@@ -17,13 +18,10 @@ if (offerTemplate && model) {
   startModelList();
   startFacts();
 }
-// The first empty field of a new model: a key or a URL, else the name.
-if (offerTemplate && field("label")) {
-  const inputs = ["base_url", "api_key", "region", "model"].map(field);
-  inputs.find((input) => input && !input.value && input.offsetParent)?.focus();
-}
+// A new model starts with its name.
+if (offerTemplate && field("label") && !model?.value) model?.focus();
 
-// The list is asked for once per server and key, when the name is about to be typed or by hand.
+// What was found before is loaded when the name is about to be typed; the server is asked by hand.
 function startModelList() {
   model.closest(".form-field").append(...offerTemplate.content.children);
   const list = document.getElementById("listed-models");
@@ -42,15 +40,13 @@ function startModelList() {
     status.textContent = text;
     status.classList.toggle("wrong", !isGood);
   };
-  async function loadModels() {
-    loadedFor = serverSettings();
+  async function loadModels(isRefresh = false) {
+    loadedFor = field("connection").value;
     const requestedFor = loadedFor;
     showStatus(status.dataset.busy);
     askButton.disabled = true;
     const body = new FormData(model.form);
-    // Without a URL or a key a request would only fail, and be recorded for nothing.
-    const hasSettings = document.querySelector(".saved-key") || ["base_url", "api_key"].some((name) => field(name)?.value.trim());
-    if (!hasSettings) body.set("table", "1");
+    if (isRefresh) body.set("refresh", "1");
     try {
       const response = await fetch(offerTemplate.dataset.url, { method: "POST", body });
       if (!response.ok) throw new Error(response.statusText);
@@ -77,7 +73,7 @@ function startModelList() {
     row.id = `listed-model-${index}`;
     row.setAttribute("role", "option");
     row.setAttribute("aria-selected", "false");
-    row.dataset.value = prefixedName(name);
+    row.dataset.value = name;
     row.append(
       Object.assign(document.createElement("span"), { textContent: name }),
       Object.assign(document.createElement("small"), { textContent: note }),
@@ -86,7 +82,7 @@ function startModelList() {
   }
   function openList() {
     // What is chosen already hides nothing else.
-    renderOptions(!listedModels.some(({ name }) => prefixedName(name) === model.value.trim()));
+    renderOptions(!listedModels.some(({ name }) => name === model.value.trim()));
     setOpen(list.children.length > 0);
   }
   function setOpen(isOpen) {
@@ -100,8 +96,8 @@ function startModelList() {
     model.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
-  askButton.addEventListener("click", () => loadModels().then(() => model.focus()));
-  model.addEventListener("focus", () => (serverSettings() === loadedFor ? openList() : loadModels()));
+  askButton.addEventListener("click", () => loadModels(true).then(() => model.focus()));
+  model.addEventListener("focus", () => (field("connection").value === loadedFor ? openList() : loadModels()));
   model.addEventListener("input", () => {
     renderOptions();
     setOpen(list.children.length > 0);
@@ -124,15 +120,13 @@ function startModelList() {
     const row = target.closest("[role=option]");
     if (row) chooseOption(row);
   });
-  for (const input of ["base_url", "api_key"].map(field)) {
-    input?.addEventListener("change", () => {
-      listedModels = [];
-      renderOptions();
-      setOpen(false);
-      showStatus("");
-      loadedFor = "";
-    });
-  }
+  field("connection")?.addEventListener("change", () => {
+    listedModels = [];
+    renderOptions();
+    setOpen(false);
+    showStatus("");
+    loadedFor = "";
+  });
 }
 
 // Prices, window and abilities of the price list are examples in the empty fields.
@@ -144,7 +138,7 @@ function startFacts() {
     const name = model.value.trim();
     if (!name || name === shownModel) return;
     shownModel = name;
-    const query = new URLSearchParams({ provider: offerTemplate.dataset.provider, model: name });
+    const query = new URLSearchParams({ connection: field("connection").value, model: name });
     const response = await fetch(`${offerTemplate.dataset.facts}?${query}`);
     if (!response.ok || name !== shownModel) return;
     const facts = await response.json();
@@ -168,16 +162,6 @@ function startFacts() {
   model.addEventListener("input", loadSoon);
   model.addEventListener("change", loadSoon);
   loadFacts();
-}
-
-function serverSettings() {
-  const values = ["base_url", "api_key"].map((name) => field(name)?.value);
-  const prefix = field("preset")?.value === "other" ? model.value.split("/")[0] : "";
-  return JSON.stringify([field("provider")?.value, prefix, ...values]);
-}
-
-function prefixedName(name) {
-  return field("preset")?.value === "other" ? `${model.value.split("/")[0]}/${name}` : name;
 }
 
 async function runTest(event) {
@@ -209,11 +193,5 @@ async function* testPieces() {
     headers: { Accept: "application/x-ndjson" },
   });
   if (!response.ok) throw new Error(response.statusText);
-  let incomplete = "";
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-    const lines = (incomplete + chunk.value).split("\n");
-    incomplete = lines.pop();
-    yield* lines.filter(Boolean).map((line) => JSON.parse(line));
-  }
+  yield* readLines(response);
 }

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from agents.llm import model_info, parameters, tuning
 from agents.metering.budgets.pricing import MILLION
-from agents.models import LanguageModel
+from agents.models import LanguageModel, ModelConnection
 
 from . import model_setups
 
@@ -61,8 +61,8 @@ def describe(name: str, among: Sequence[LanguageModel] | None = None) -> ModelCh
 def _from_row(row: LanguageModel) -> ModelChoice:
     choice = _from_name(row.label, row.model, row.parameters)
     row_values: dict[str, Any] = {"window": row.context_window or choice.window}
-    if row.provider != LanguageModel.Provider.OTHER:
-        row_values["provider"] = row.get_provider_display()
+    if row.connection.provider != ModelConnection.Provider.OTHER:
+        row_values["provider"] = row.connection.get_provider_display()
     if row.input_price is not None and row.output_price is not None:
         row_values |= {"input_price": row.input_price, "output_price": row.output_price}
     if row.image_input != LanguageModel.ImageInput.AUTO:

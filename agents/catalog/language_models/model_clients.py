@@ -54,7 +54,7 @@ def llm_from_row(row: LanguageModel, payer: Payer | None = None) -> LLM:
     llm = _llm_by_route(
         row.model,
         row_settings.api_key,
-        row.base_url or provider_url,
+        row_settings.base_url or provider_url,
         row_settings.litellm_options,
         row_settings.secrets,
         caches_prompts=row.prompt_caching,

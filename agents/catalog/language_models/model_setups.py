@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,8 +13,10 @@ from agents.engine.errors import ModelError
 from agents.engine.sentences import Sentence as _
 from agents.llm import model_info, parameters
 from agents.llm.discovery import discovery
+from agents.llm.discovery.model_list import ANY_MODEL
+from agents.llm.parameters import DESTINATION_OPTIONS
 from agents.llm.providers import find_provider, first_env
-from agents.models import Agent, LanguageModel
+from agents.models import Agent, LanguageModel, ModelConnection
 from agents.models.secret import UnreadableSecret
 
 from .discovered_model import discovered_model
@@ -116,7 +118,8 @@ def find_setup(name: str) -> ModelSetup:
 
 @configuration_query
 def _model_rows() -> QuerySet[LanguageModel]:
-    return LanguageModel.objects.order_by("-enabled", "pk")
+    rows = LanguageModel.objects.select_related("connection").defer("connection__listing")
+    return rows.order_by("-enabled", "pk")
 
 
 def model_name(agent: Agent, among: Sequence[LanguageModel] | None = None) -> str:
@@ -166,8 +169,9 @@ def _setup_error(
     if not row.enabled:
         return ModelNotConfigured(_("The model %(model)s is disabled.", model=row.label))
     # What is missing to call it, as far as can be seen from here.
+    connection = row.connection
     try:
-        has_key = bool(row.api_key.reveal() or row.secrets.reveal())
+        has_key = bool(connection.api_key.reveal() or connection.secrets.reveal())
         problem = next(parameters.find_problems(model_settings(row)), None)
     except UnreadableSecret:
         return ModelNotConfigured(
@@ -185,11 +189,13 @@ def _setup_error(
     if provider is None:
         return None
     # A key of the environment is only sent to an address from there.
-    has_key |= not row.base_url and bool(first_env(provider.keys, os.environ)[1])
+    has_key |= not connection.base_url and bool(first_env(provider.keys, os.environ)[1])
     is_elsewhere = bool(provider.addresses) and not provider.base_url
-    if is_elsewhere and not (row.base_url or first_env(provider.addresses, os.environ)[1]):
+    if is_elsewhere and not (
+        connection.base_url or first_env(provider.addresses, os.environ)[1]
+    ):
         return ModelNotConfigured(_("The model %(model)s has no URL.", model=row.label))
-    if provider.needs_key and not has_key and (is_elsewhere or not row.base_url):
+    if provider.needs_key and not has_key and (is_elsewhere or not connection.base_url):
         return ModelNotConfigured(_("The model %(model)s has no API key.", model=row.label))
     return None
 
@@ -205,15 +211,28 @@ def name_problem(name: str) -> str:
 
 def model_settings(row: LanguageModel, *, secrets: bool = True) -> parameters.ModelSettings:
     """Return the row's settings; raise UnreadableSecret if no key fits."""
-    return parameters.ModelSettings(
-        model=row.model,
-        base_url=row.base_url,
-        api_key=(row.api_key.reveal() or None) if secrets else None,
-        api_version=row.api_version,
-        region=row.region,
-        options=_filled_values(row.options),
-        secrets=_filled_values(row.secrets.reveal()) if secrets else {},
+    settings = connection_settings(row.connection, row.model, secrets=secrets)
+    # Where a request goes is up to the connection, whose key it has.
+    own = {n: v for n, v in _filled_values(row.options).items() if n not in DESTINATION_OPTIONS}
+    return replace(
+        settings,
+        options={**settings.options, **own},
         parameters=_filled_values(row.parameters),
+    )
+
+
+def connection_settings(
+    connection: ModelConnection, model: str = "", *, secrets: bool = True
+) -> parameters.ModelSettings:
+    """Return the settings of a connection, for any of its models."""
+    return parameters.ModelSettings(
+        model=model or f"{connection.prefix}/{ANY_MODEL}",
+        base_url=connection.base_url,
+        api_key=(connection.api_key.reveal() or None) if secrets else None,
+        api_version=connection.api_version,
+        region=connection.region,
+        options=_filled_values(connection.options),
+        secrets=_filled_values(connection.secrets.reveal()) if secrets else {},
     )
 
 

@@ -159,7 +159,7 @@ def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
 def _deadlines(setup: ModelSetup) -> Deadlines:
     first_timeout = configured.MODEL_FIRST
     name = setup.row.model if setup.row else setup.name
-    base_url = setup.row.base_url if setup.row else ""
+    base_url = setup.row.connection.base_url if setup.row else ""
     is_chosen = first_timeout.is_fixed or first_timeout.is_changed
     is_patient = not is_chosen and routing.is_self_hosted(name, os.environ, base_url)
     return Deadlines(

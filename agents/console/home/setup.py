@@ -95,8 +95,8 @@ def _model_step(counts: dict[str, Any]) -> SetupStep:
         state=state,
         is_done=is_done,
         action=_("View models") if is_done else _("Connect a model"),
-        url=list_url if is_done else reverse("admin:agents_languagemodel_add"),
-        permission="agents.add_languagemodel",
+        url=list_url if is_done else reverse("admin:agents_modelconnection_add"),
+        permission="agents.add_modelconnection",
     )
 
 

@@ -1,10 +1,8 @@
 """The page of a model and its row in the list: figures, agents, limits and other purposes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.formats import number_format
@@ -14,7 +12,7 @@ from agents.access import audit
 from agents.catalog import agent_versions
 from agents.catalog.language_models import model_setups
 from agents.metering.model_limits import QueueLength, queue_lengths
-from agents.models import Agent, LanguageModel, ToolRegistration
+from agents.models import Agent, LanguageModel
 from agents.models.types import AnyUser, LazyText
 from agents.web.presentation.formats import formatting
 
@@ -32,8 +30,8 @@ def attach_figures(user: AnyUser, rows: Sequence[LanguageModel]) -> None:
     for row in rows:
         used = totals.get(row.pk, ModelTotals())
         vars(row)["shown"] = {
-            "card": model_providers.card_of(row),
-            "provider": model_providers.provider_label(row),
+            "card": model_providers.card_of(row.connection),
+            "provider": row.connection.name,
             "name": model_providers.short_name(row),
             "state": model_state.state_of(row, used, among),
             "abilities": _able(row),
@@ -65,7 +63,6 @@ def page_context(user: AnyUser, row: LanguageModel) -> dict[str, Any]:
         "p95": calls.p95 if calls else None,
         "uses": uses,
         "other_agents": [agent for agent in agents if agent.pk not in agent_ids],
-        "provider_label": model_providers.provider_label(row),
         "abilities": _able(row),
         "price": model_facts.price_text(row),
         "window": model_facts.window_of(row),
@@ -129,41 +126,11 @@ def make_default(user: AnyUser, row: LanguageModel) -> None:
     audit.record(user, audit.CHANGED, row, name=row.label, changes=changes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherModel:
-    """A model for another purpose."""
-
-    purpose: str
-    model: str
-    source: str  # where it is set
-
-
-def other_models() -> list[OtherModel]:
-    """Return the models for search, sound and images, and where they are set."""
-    environment = settings.ENVIRONMENT
-    local = _("on this server")
-    whisper = f"faster-whisper ({local})" if environment.whisper_model else ""
-    embedding = environment.embedding_model
-    configured = [
-        (
-            _("Search by meaning"),
-            local if embedding == "local" else embedding,
-            "EMBEDDING_MODEL",
-        ),
-        (_("Transcription"), environment.transcription_model or whisper, "TRANSCRIPTION_MODEL"),
-        (_("Voice"), environment.speech_model or _("the browser's"), "SPEECH_MODEL"),
-        (_("Image generation"), environment.image_model, "IMAGE_MODEL"),
-        (_("Image description"), environment.vision_model, "VISION_MODEL"),
-    ]
-    models = [
-        OtherModel(
-            purpose=purpose, model=model or _("not configured"), source=f"ASHIATO_{variable}"
-        )
-        for purpose, model, variable in configured
-    ]
-    tools = ToolRegistration.objects.exclude(rerank_model="")
-    models[1:1] = [
-        OtherModel(purpose=_("Re-ranking"), model=model, source=name)
-        for model, name in tools.values_list("rerank_model", "name")
-    ]
-    return models
+@transaction.atomic
+def clear_default(user: AnyUser) -> None:
+    """Have agents without a model of their own use the installation's default."""
+    for row in LanguageModel.objects.filter(is_default=True):
+        row.is_default = False
+        row.save(update_fields=["is_default"])
+        changes = {"is_default": [True, False]}
+        audit.record(user, audit.CHANGED, row, name=row.label, changes=changes)

@@ -1,20 +1,21 @@
-"""The providers that a model can be connected to, as cards: each with only the fields it needs.
+"""The providers that can be connected, as cards: each with only the fields it needs.
 
 A card is more than a provider of a row: many providers are LiteLLM's, and several servers have
 OpenAI's API.
 """
 
+import os
 from dataclasses import dataclass
 
 from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from agents.llm.providers import PROVIDERS, PROVIDERS_BY_PREFIX
-from agents.models import LanguageModel
+from agents.llm.providers import PROVIDERS, PROVIDERS_BY_PREFIX, first_env
+from agents.models import LanguageModel, ModelConnection
 from agents.models.types import LazyText
 
-Provider = LanguageModel.Provider
+Provider = ModelConnection.Provider
 TONES = ("violet", "blue", "teal", "green", "amber", "slate")
 OWN_URL = _("Leave empty to use the provider's own URL. Enter one only for a gateway or proxy.")
 KEY_IN_ENVIRONMENT = _(
@@ -218,15 +219,14 @@ def _all_cards() -> dict[str, ProviderCard]:
 CARDS = _all_cards()
 
 
-def card_of(row: LanguageModel) -> ProviderCard:
-    """Return the card of a saved or unsaved model."""
-    prefix = row.model.partition("/")[0] if "/" in row.model else ""
+def card_of(connection: ModelConnection) -> ProviderCard:
+    """Return the card of a saved or unsaved connection."""
     cards = (
         card
         for card in CARDS.values()
-        if card.provider == row.provider and card.prefix in ("", prefix)
+        if card.provider == connection.provider and card.prefix in ("", connection.prefix)
     )
-    return next(cards, None) or default_card(row.provider)
+    return next(cards, None) or default_card(connection.provider)
 
 
 def default_card(provider: str) -> ProviderCard:
@@ -235,16 +235,24 @@ def default_card(provider: str) -> ProviderCard:
 
 
 def short_name(row: LanguageModel) -> str:
-    """Return the model's name without the prefix that its card stands for."""
-    card = card_of(row)
+    """Return the model's name without the prefix that its connection stands for."""
     prefix, slash, name = row.model.partition("/")
-    return name if slash and card.prefix == prefix else row.model
+    return name if slash and row.connection.prefix == prefix else row.model
 
 
-def provider_label(row: LanguageModel) -> str:
+def provider_label(connection: ModelConnection) -> str:
     """Return the provider's name, also of LiteLLM's providers."""
-    card = card_of(row)
+    card = card_of(connection)
     if card.key != "other":
         return str(card.label)
-    provider = PROVIDERS_BY_PREFIX.get(row.model.partition("/")[0])
+    provider = PROVIDERS_BY_PREFIX.get(connection.prefix)
     return provider.label if provider else str(card.label)
+
+
+def environment_key(connection: ModelConnection) -> str:
+    """Return the environment variable whose key a connection uses, or an empty string."""
+    provider = PROVIDERS_BY_PREFIX.get(connection.prefix)
+    if provider is None or connection.base_url or connection.api_key or connection.secrets:
+        return ""
+    name, key = first_env(provider.keys, os.environ)
+    return name if key else ""

@@ -120,19 +120,22 @@ def read_signed(row: LanguageModel, token: str) -> dict[str, Any] | None:
 
 def save_record(row: LanguageModel, record: dict[str, Any]) -> None:
     """Save a test's result, if the saved model is the one that was tested."""
-    saved = LanguageModel.objects.filter(pk=row.pk).first() if row.pk else None
+    rows = LanguageModel.objects.select_related("connection")
+    saved = rows.filter(pk=row.pk).first() if row.pk else None
     if saved is not None and fingerprint(saved) == fingerprint(row):
         LanguageModel.objects.filter(pk=row.pk).update(last_test=record)
 
 
 def fingerprint(row: LanguageModel) -> str:
     """Return a digest of everything that decides whether a model works."""
+    connection = row.connection
     try:
-        secrets = [row.api_key.reveal(), row.secrets.reveal()]
+        secrets = [connection.api_key.reveal(), connection.secrets.reveal()]
     except UnreadableSecret:
-        secrets = [row.pk]
-    connection = [row.model, row.base_url, row.api_version, row.region, row.options, secrets]
-    return salted_hmac(SALT, repr(connection), algorithm="sha256").hexdigest()[:32]
+        secrets = [connection.pk]
+    place = [connection.base_url, connection.api_version, connection.region]
+    settings = [row.model, *place, connection.options, row.options, secrets]
+    return salted_hmac(SALT, repr(settings), algorithm="sha256").hexdigest()[:32]
 
 
 # Agents

@@ -24,7 +24,7 @@ from agents.llm.discovery.model_probe import ProbeResult, probe
 from agents.llm.wire import error_causes
 from agents.llm.wire.provider_errors import CHECK_KEY_ADVICE
 from agents.metering.budgets import Payer
-from agents.models import LanguageModel
+from agents.models import LanguageModel, ModelConnection
 from agents.models.types import AnyUser
 from agents.web.presentation.formats.formatting import cost, duration
 
@@ -187,9 +187,16 @@ def audit_subject(row: LanguageModel) -> Any:
 
 def audit_details(row: LanguageModel) -> dict[str, str]:
     """Return a model's details for the audit log, without secrets."""
-    details = {"model": row.model, "provider": row.provider, "address": row.base_url}
-    endpoint = row.options.get("aws_bedrock_runtime_endpoint") or row.region
-    details["address"] = details["address"] or str(endpoint or "")
+    return {"model": row.model, **connection_details(row.connection)}
+
+
+def connection_details(connection: ModelConnection) -> dict[str, str]:
+    """Return where a connection leads for the audit log, without secrets."""
+    endpoint = connection.options.get("aws_bedrock_runtime_endpoint") or connection.region
+    details = {
+        "provider": connection.provider,
+        "address": connection.base_url or str(endpoint or ""),
+    }
     return {name: value for name, value in details.items() if value}
 
 

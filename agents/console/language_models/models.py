@@ -1,10 +1,10 @@
-"""Models: configured for common or any other providers, and tested before saving."""
+"""Models: what they cost and can do, who uses them, and whether they work."""
 
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -22,28 +22,27 @@ from agents.catalog.agent_factory import CIRCUITS
 from agents.catalog.language_models import model_setups
 from agents.db.sanitize import parse_id
 from agents.db.sentences import translate
-from agents.llm.discovery import model_list
-from agents.models import Agent, LanguageModel
+from agents.models import Agent, LanguageModel, ModelConnection
 from agents.web.presentation.formats.formatting import token_size
 
 from ..admin_classes.json_field import JsonObjectField
-from ..admin_classes.pages import posted_form, render_page
+from ..admin_classes.pages import posted_form
 from ..admin_classes.switchable import SwitchableAdmin
 from ..metering import budgets
 from . import (
+    defaults,
     listed_models,
     model_facts,
+    model_form,
     model_page,
     model_state,
     model_tester,
     model_usage,
 )
-from .model_form import TESTED_FIELDS, LanguageModelForm, Provider
-from .model_providers import CARDS, ProviderCard, card_of, default_card
+from .model_form import TESTED_FIELDS, LanguageModelForm
+from .model_providers import card_of
 
-CONNECTION_FIELDS = ("base_url", "api_key", "api_version", "region", "secrets", "options")
 ABILITY_FIELDS = [("can_tools", "image_input", "can_audio"), ("can_schema", "can_reasoning")]
-LIST_NEEDS_PROVIDER = _("Enter the provider before a slash, e.g. mistral/, to see its models.")
 MODEL_STILL_USED = _("%(model)s was deleted, but these agents still use it: %(agents)s.")
 FROM_PRICE_LIST = _(
     "From the price list. Leave a field empty to use its value, or enter another one."
@@ -63,8 +62,9 @@ class LanguageModelAdmin(SwitchableAdmin):
     form = LanguageModelForm
     list_display = ["name", "state", "price", "window", "able_to", "last_week", "used_by"]
     list_display_links = None
-    list_filter = ["provider", "enabled"]
-    search_fields = ["label", "model", "base_url"]
+    list_filter = ["connection", "enabled"]
+    search_fields = ["label", "model", "connection__name"]
+    list_select_related = ["connection"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
     # The list
@@ -110,7 +110,7 @@ class LanguageModelAdmin(SwitchableAdmin):
             "model": translate(default_setup.label),
             "source": translate(default_setup.source),
         }
-        context = {"default": default, "others": model_page.other_models()}
+        context = {"default": default}
         return super().changelist_view(request, context | (extra_context or {}))
 
     def changed_message(self, count: int, values: dict[str, bool]) -> str:
@@ -125,13 +125,10 @@ class LanguageModelAdmin(SwitchableAdmin):
         return ["label"] if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Return the fields that the provider needs first, and all others folded."""
-        card = self._card(request, obj)
-        needed = [name for name in card.fields if name in CONNECTION_FIELDS]
-        if obj is not None and obj.api_key:
-            needed.append("forget_key")
-        hidden = ("provider", "preset", "tested")
-        model_options = {"fields": ["model", ("label", "is_default"), "enabled"]}
+        """Return what every model needs first, and all other fields folded."""
+        model_options = {
+            "fields": ["tested", "connection", "model", ("label", "is_default"), "enabled"]
+        }
         facts = {
             "fields": [
                 "context_window",
@@ -141,49 +138,35 @@ class LanguageModelAdmin(SwitchableAdmin):
             ],
             "description": FROM_PRICE_LIST,
         }
-        advanced_fields = [name for name in CONNECTION_FIELDS if name not in needed]
-        advanced_fields += ["parameters", "prompt_caching", "fallbacks"]
-        advanced_options = {"fields": advanced_fields, "classes": ["collapse"]}
+        advanced_fields = ["options", "parameters", "prompt_caching", "fallbacks"]
         limits = ["concurrency", "requests_per_minute", "tokens_per_minute"]
         return [
-            (_("Connection"), {"fields": [hidden, *needed]}),
             (_("Model"), model_options),
             (_("Price, context window and abilities"), facts),
-            (_("Advanced settings"), advanced_options),
+            (_("Advanced settings"), {"fields": advanced_fields, "classes": ["collapse"]}),
             (_("Rate limits"), {"fields": [tuple(limits)], "classes": ["collapse"]}),
             (_("Access"), {"fields": ["groups"], "classes": ["collapse"]}),
         ]
 
-    def _card(self, request: HttpRequest, obj: Any = None) -> ProviderCard:
-        if obj is not None:
-            return card_of(obj)
-        submitted = request.POST if request.method == "POST" else request.GET
-        chosen = (
-            submitted.get("preset")
-            or request.GET.get("provider")
-            or submitted.get("provider")
-            or ""
-        )
-        return CARDS.get(chosen) or default_card(chosen)
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
+        field: Any = super().formfield_for_dbfield(db_field, request, **options)
+        if db_field.name == "connection" and field is not None:
+            field.empty_label = None
+            # Its own page is a tab; a window for it isn't needed.
+            for verb in ("add", "change", "delete", "view"):
+                setattr(field.widget, f"can_{verb}_related", False)
+        return field
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        card = self._card(request)
-        return {"provider": card.provider, "preset": card.key}
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).select_related("connection")
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Ask for the provider first."""
-        is_chosen = request.method == "POST" or request.GET.get("provider") in CARDS
-        if is_chosen or not self.has_add_permission(request):
-            return super().add_view(request, form_url, extra_context)
-        context = {
-            "opts": self.opts,
-            "title": _("Connect a model"),
-            "popular": [card for card in CARDS.values() if card.is_popular],
-            "more": [card for card in CARDS.values() if not card.is_popular],
-        }
-        return render_page(request, f"{TEMPLATES}/providers.html", context)
+        """Ask for a connection first, if there is none yet."""
+        if self.has_add_permission(request) and not ModelConnection.objects.exists():
+            return redirect("admin:agents_modelconnection_add")
+        return super().add_view(request, form_url, extra_context)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if record := model_state.read_signed(obj, form.cleaned_data.get("tested", "")):
@@ -227,8 +210,8 @@ class LanguageModelAdmin(SwitchableAdmin):
         return [
             self.admin_path("facts/", self.facts_view, f"{prefix}_facts"),
             self.admin_path("<int:pk>/use/", self.use_view, f"{prefix}_use"),
-            self.admin_path("models/", self.list_view, f"{prefix}_models_new"),
-            self.admin_path("<int:pk>/models/", self.list_view, f"{prefix}_models"),
+            self.admin_path("models/", self.list_view, f"{prefix}_models"),
+            self.admin_path("defaults/", defaults.page, f"{prefix}_defaults"),
             self.admin_path("test/", self.test_view, f"{prefix}_test_new"),
             self.admin_path("<int:pk>/test/", self.test_view, f"{prefix}_test"),
             *super().get_urls(),
@@ -238,13 +221,15 @@ class LanguageModelAdmin(SwitchableAdmin):
         self, request: HttpRequest, context: Any, *args: Any, **options: Any
     ) -> HttpResponse:
         row = options.get("obj")
-        suffix, keys = ("", [row.pk]) if row else ("_new", [])
-        for name in ("test", "models"):
-            url = reverse(f"admin:agents_languagemodel_{name}{suffix}", args=keys)
-            context[f"{name}_url"] = url
-        context["card"] = self._card(request, row)
+        context["test_url"] = (
+            reverse("admin:agents_languagemodel_test", args=[row.pk])
+            if row
+            else reverse("admin:agents_languagemodel_test_new")
+        )
+        context["models_url"] = reverse("admin:agents_languagemodel_models")
         context["facts_url"] = reverse("admin:agents_languagemodel_facts")
         if row:
+            context["card"] = card_of(row.connection)
             context |= model_page.page_context(request.user, row)
             context["is_new"] = "new" in request.GET
             context |= budgets.applying_to(request, language_model=row)
@@ -264,8 +249,10 @@ class LanguageModelAdmin(SwitchableAdmin):
             for name, errors in form.errors.items()
             if name in TESTED_FIELDS
         ]
-        # Recorded before it starts, because it sends the key to the typed URL.
-        details: dict[str, Any] = dict(model_tester.audit_details(row))
+        details: dict[str, Any] = {}
+        if row.connection_id is not None:
+            # Recorded before it starts, because it sends the key.
+            details = dict(model_tester.audit_details(row))
         if wrong:
             details["refused"] = [line.part for line in wrong]
         audit_subject = model_tester.audit_subject(row)
@@ -275,38 +262,30 @@ class LanguageModelAdmin(SwitchableAdmin):
         return model_tester.respond(request, row, shell, wrong)
 
     @method_decorator(require_POST)
-    def list_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
-        """Return the models that the server described by the form offers."""
-        typed = request.POST.copy()
-        is_table = typed.get("table") == "1"
-        # Only the provider matters here; for any other one it is in the name.
-        prefix, _slash, name = typed.get("model", "").strip().partition("/")
-        card = CARDS.get(typed.get("preset", ""))
-        is_other = typed.get("provider") == Provider.OTHER and not (card and card.prefix)
-        if is_other:
-            typed["model"] = f"{prefix}/{name or model_list.ANY_MODEL}"
-        elif not prefix:
-            typed["model"] = model_list.ANY_MODEL
-        form = posted_form(self, request, pk, data=typed)
-        wrong = [
-            f"{form[name].label}: {' '.join(errors)}"
-            for name, errors in form.errors.items()
-            if name in TESTED_FIELDS - {"parameters"} and not (is_other and name == "model")
-        ]
-        if is_other and "model" in form.errors:
-            wrong.append(str(LIST_NEEDS_PROVIDER))
-        if wrong:
-            return listed_models.models_response("", [], " ".join(wrong), is_good=False)
-        return listed_models.respond(request.user, form.instance, is_table=is_table)
+    def list_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the models of a connection: those found before, or asked for again."""
+        if not (self.has_add_permission(request) or self.has_change_permission(request)):
+            raise PermissionDenied
+        pk = parse_id(request.POST.get("connection")) or 0
+        connection = get_object_or_404(ModelConnection, pk=pk)
+        if request.POST.get("refresh") == "1":
+            listing = listed_models.refresh(request.user, connection)
+        else:
+            listing = listed_models.listing_of(connection)
+        content = listed_models.options_json(connection, listing)
+        return JsonResponse(content, headers={"Cache-Control": "no-store"})
 
     def facts_view(self, request: HttpRequest) -> HttpResponse:
         """Return what the price list says about a model, and a label for it."""
         if not (self.has_add_permission(request) or self.has_change_permission(request)):
             raise PermissionDenied
-        card = CARDS.get(request.GET.get("provider", ""), CARDS["other"])
+        pk = parse_id(request.GET.get("connection")) or 0
+        connection = get_object_or_404(ModelConnection, pk=pk)
         name = request.GET.get("model", "").strip()[:200]
-        is_whole = not card.prefix or name.startswith(f"{card.prefix}/")
-        model = name if is_whole else f"{card.prefix}/{name}"
+        try:
+            model = model_form.full_name(connection, name)
+        except ValidationError:
+            model = name
         facts = model_facts.look_up(model)
         label = model_facts.propose_label(model) if name else ""
         return JsonResponse(facts.to_json(label), headers={"Cache-Control": "no-store"})

@@ -8,13 +8,27 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from . import passages, shop
-from .conversation import DECLINED, LIBRARY, LOST, Finding, Question, Situation
+from .conversation import (
+    DECLINED,
+    LIBRARY,
+    LOST,
+    SENTENCES,
+    Finding,
+    Question,
+    Situation,
+    pattern,
+)
 from .intents import month_period
 from .shop import PAGE, ShopQuery
 
-ADD_MODEL = "/admin/agents/languagemodel/add/"
+ADD_MODEL = "/admin/agents/modelconnection/add/"
 _TOOLS = (("calculator", "expression"), ("database", "sql"), ("search", "query"))
 MAX_ROWS = 40
+# In each language: an answer that only says what this model can do, and an example in it.
+_FALLBACKS = [
+    (pattern(fallback), pattern(quoted))
+    for fallback, quoted in zip(SENTENCES["fallback"], SENTENCES["quoted"], strict=True)
+]
 _NUMBER = re.compile(r"(-?\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)(?: \(.*\))?")
 
 
@@ -165,6 +179,14 @@ def fallback(situation: Situation) -> str:
     quoted = say("comma").join(say("quoted", text=example) for example in examples)
     key = "fallback" if examples else "fallback_without_tools"
     return say(key, examples=quoted, link=ADD_MODEL)
+
+
+def offered_examples(answer: str) -> list[str]:
+    """Return the examples in an answer that only says what this model can do."""
+    for fallback_pattern, quoted_pattern in _FALLBACKS:
+        if match := fallback_pattern.fullmatch(answer):
+            return [example["text"] for example in quoted_pattern.finditer(match["examples"])]
+    return []
 
 
 def introduction(situation: Situation) -> str:

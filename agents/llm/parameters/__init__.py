@@ -6,13 +6,20 @@ file or a row is checked here, and again right before each request.
 """
 
 from .addresses import address_problem
-from .credentials import blank_credentials, destination, resolve_address, resolve_key
+from .credentials import (
+    DESTINATION_OPTIONS,
+    blank_credentials,
+    destination,
+    resolve_address,
+    resolve_key,
+)
 from .model_names import full_name, name_problem, provider_label, provider_prefix
 from .options import allowed_options
 from .problems import check, find_problems
 from .settings import ModelSettings, SettingNotAllowed
 
 __all__ = [
+    "DESTINATION_OPTIONS",
     "ModelSettings",
     "SettingNotAllowed",
     "address_problem",

@@ -1,4 +1,4 @@
-"""Models that agents can use, besides the installation's default."""
+"""Models that agents can use, besides the installation's default, and how they are reached."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models, transaction
+from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from ..secret import EncryptedJSONField, EncryptedTextField
@@ -23,10 +24,10 @@ ADDRESS_HAS_PASSWORD = _("The URL contains a password. Move it to the key field.
 PRICES_INCOMPLETE = _("Enter both prices or neither. Use 0 if it's free.")
 
 
-class LanguageModel(Restricted):
-    """A model, how it is called, and its limits."""
+class ModelConnection(models.Model):
+    """A provider's account or a server: where models are, and with which key."""
 
-    class Provider(models.TextChoices):
+    class Provider(TextChoices):
         OPENAI = "openai", "OpenAI"
         ANTHROPIC = "anthropic", "Anthropic"
         GEMINI = "gemini", "Gemini"
@@ -35,6 +36,47 @@ class LanguageModel(Restricted):
         OLLAMA = "ollama", "Ollama"
         COMPATIBLE = "compatible", _("OpenAI-compatible API")
         OTHER = "other", _("Other (LiteLLM)")
+
+    name = models.CharField(_("name"), max_length=100, unique=True)
+    provider = models.CharField(
+        _("provider"), max_length=20, choices=Provider, default=Provider.OPENAI
+    )
+    prefix = models.CharField(
+        _("provider prefix"),
+        max_length=40,
+        blank=True,
+        help_text=_("What LiteLLM puts before a model's name, e.g. mistral in mistral/small."),
+    )
+    base_url = models.CharField(_("URL"), max_length=500, blank=True)
+    api_key = EncryptedTextField(_("API key"), blank=True, default="")
+    api_version = models.CharField(_("API version"), max_length=40, blank=True)
+    region = models.CharField(_("region"), max_length=40, blank=True)
+    secrets = EncryptedJSONField(_("additional secrets"), default=dict, blank=True)
+    options = models.JSONField(_("additional settings"), default=dict, blank=True)
+    listing = SentenceJSONField(
+        _("models found"),
+        default=dict,
+        blank=True,
+        editable=False,
+        db_default=models.Value({}, models.JSONField()),
+        help_text=_("What the server listed, when, and why it didn't."),
+    )
+
+    class Meta:
+        verbose_name = _("connection")
+        verbose_name_plural = _("connections")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        if sentence := _address_problem(self.base_url):
+            raise ValidationError({"base_url": sentence})
+
+
+class LanguageModel(Restricted):
+    """A model of a connection, what it costs, and its limits."""
 
     class ImageInput(models.TextChoices):
         AUTO = "auto", _("Automatic")
@@ -48,15 +90,13 @@ class LanguageModel(Restricted):
         validators=[LABEL_VALIDATOR],
         help_text=_("Name that users see and agents refer to. Can't be changed later."),
     )
-    provider = models.CharField(
-        _("provider"), max_length=20, choices=Provider, default=Provider.OPENAI
+    connection = models.ForeignKey(
+        ModelConnection,
+        verbose_name=_("connection"),
+        on_delete=models.CASCADE,
+        related_name="models",
     )
     model = models.CharField(_("model"), max_length=200)
-    base_url = models.CharField(_("URL"), max_length=500, blank=True)
-    api_key = EncryptedTextField(_("API key"), blank=True, default="")
-    api_version = models.CharField(_("API version"), max_length=40, blank=True)
-    region = models.CharField(_("region"), max_length=40, blank=True)
-    secrets = EncryptedJSONField(_("additional secrets"), default=dict, blank=True)
     options = models.JSONField(_("additional settings"), default=dict, blank=True)
     parameters = models.JSONField(_("parameters"), default=dict, blank=True)
     input_price = models.FloatField(
@@ -193,8 +233,6 @@ class LanguageModel(Restricted):
         wrong: dict[str, LazyText] = {}
         if self.label == DEMO:
             wrong["label"] = LABEL_RESERVED
-        if sentence := _address_problem(self.base_url):
-            wrong["base_url"] = sentence
         if (self.input_price is None) != (self.output_price is None):
             wrong["output_price" if self.output_price is None else "input_price"] = (
                 PRICES_INCOMPLETE

@@ -11,13 +11,15 @@ from django.forms import modelform_factory
 from django.urls import reverse
 
 from agents import runs
+from agents.catalog.language_models import model_setups
 from agents.console.agent_admin.agents import AgentForm
 from agents.console.language_models import model_tester
 from agents.console.system.config_files.importer import apply_file, preview_file
 from agents.console.system.config_files.permissions import TerminalUser
 from agents.management.commands.serve import check_model
-from agents.models import Agent, AuditEntry, LanguageModel
+from agents.models import Agent, AuditEntry, LanguageModel, ModelConnection
 from tests.conftest import run_question
+from tests.language_models import unsaved_model
 from tests.llm.capability_server import model_with
 from tests.sampling import one_in
 from tests.wire import WireServer, fail, say
@@ -29,18 +31,23 @@ pytestmark = [
 KEY = "sk-of-this-row-0123456789"
 ADD = reverse("admin:agents_languagemodel_add")
 TEST = reverse("admin:agents_languagemodel_test_new")
-FIELDS = {
-    "label": "fast",
+CONNECT = reverse("admin:agents_modelconnection_add")
+CONNECTION = {
+    "name": "mine",
     "provider": "openai",
-    "model": "gpt-4.1",
     "api_key": KEY,
+    **dict.fromkeys(["prefix", "base_url", "api_version", "region", "secrets", "options"], ""),
+}
+MODEL = {
+    "label": "fast",
+    "model": "gpt-4.1",
     "enabled": "on",
-    **dict.fromkeys(["base_url", "api_version", "region", "secrets", "options"], ""),
-    **dict.fromkeys(["parameters", "fallbacks", "context_window"], ""),
+    **dict.fromkeys(["options", "parameters", "fallbacks", "context_window"], ""),
     "image_input": "auto",
 }
 ROLE = "arn:aws:iam::123456789012:role/x"
-BEDROCK = {"provider": "bedrock", "model": "anthropic.claude-x", "region": "eu-central-1"}
+BEDROCK = {"provider": "bedrock", "prefix": "bedrock", "region": "eu-central-1"}
+NAMES = {"openai": "gpt-4.1", "bedrock": "anthropic.claude-x", "vertex_ai": "gemini-x"}
 # The invalid field and its value; {address} is the attacker's server.
 ATTACKS = {
     "a variable to Amazon's tokens": (
@@ -74,7 +81,7 @@ ATTACKS = {
     "a reference": ("options", {}, {"user": "os.environ/ASHIATO_SECRET_KEY"}),
     "a file": (
         "secrets",
-        {"provider": "other", "model": "vertex_ai/gemini-x"},
+        {"provider": "other", "prefix": "vertex_ai"},
         {"vertex_credentials": "/etc/passwd"},
     ),
 }
@@ -89,8 +96,17 @@ def secrets_around(monkeypatch):
 
 
 def attack_fields(attack, address):
+    """Return the field and the fields of a connection, or of a model where they go there."""
     field, fields, value = attack
-    return field, FIELDS | fields | {field: json.dumps(value).replace("{address}", address)}
+    typed = {field: json.dumps(value).replace("{address}", address)}
+    return field, (MODEL if field == "parameters" else CONNECTION | fields) | typed
+
+
+def connection_of(fields):
+    prefix = fields.get("prefix", "openai")
+    return ModelConnection.objects.create(
+        **{"name": "saved", "prefix": prefix, "api_key": KEY} | fields
+    )
 
 
 async def lines(client, fields, address=TEST):
@@ -101,19 +117,30 @@ async def lines(client, fields, address=TEST):
 @pytest.mark.parametrize("attack", one_in(4, map(list, ATTACKS.values())), ids=ATTACKS)
 def test_settings_that_change_the_host_are_not_saved(admin_client, attack):
     field, fields = attack_fields(attack, "https://evil.example")
-    errors = admin_client.post(ADD, fields).context["adminform"].form.errors
+    address = CONNECT
+    if field == "parameters":
+        address = ADD
+        fields = fields | {"connection": connection_of({}).pk}
+    errors = admin_client.post(address, fields).context["adminform"].form.errors
 
     assert list(errors) == [field]
     assert not LanguageModel.objects.exists()
+    assert not ModelConnection.objects.filter(name="mine").exists()
 
 
-@pytest.mark.parametrize("attack", one_in(4, map(list, ATTACKS.values())), ids=ATTACKS)
+@pytest.mark.parametrize(
+    "attack", one_in(4, [[attack] for attack in ATTACKS.values() if attack[0] != "secrets"])
+)
 async def test_settings_that_change_the_host_are_not_tested_but_audited(
     admin_async_client, attack
 ):
+    [(field, access, value)] = attack
+    connection = await sync_to_async(connection_of)(access)
+    name = NAMES[connection.prefix]
     async with WireServer(lambda request: fail(400, "no")) as server:
-        _, fields = attack_fields(attack, server.url)
-        html = await lines(admin_async_client, fields)
+        typed = {field: json.dumps(value).replace("{address}", server.url)}
+        about = {"connection": connection.pk, "model": name}
+        html = await lines(admin_async_client, MODEL | about | typed)
 
     assert server.requests == []
     assert "mark-" not in html
@@ -128,13 +155,16 @@ async def test_a_tampered_row_fails_the_run_without_any_request(agent, attack):
     agent.model = "fast"
     await agent.asave()
     async with WireServer(lambda request: say("Hello.")) as server:
-        about = {"model": f"bedrock/{fields['model']}"} if fields is BEDROCK else fields
-        given = {"model": "openai/gpt-4.1", "api_key": KEY, **about}
         value = json.loads(json.dumps(value).replace("{address}", server.url))
-        row = await LanguageModel.objects.acreate(label="fast", **given)
+        connection = await sync_to_async(connection_of)(fields)
+        name = f"{connection.prefix}/{NAMES[connection.prefix]}"
+        row = await LanguageModel.objects.acreate(
+            label="fast", model=name, connection=connection
+        )
         run = await sync_to_async(runs.prepare)(query="Hello?", topic="chat.1", agent=agent)
-        setattr(row, field, value)
-        await row.asave()  # meanwhile
+        changed = row if field == "parameters" else connection
+        setattr(changed, field, value)
+        await changed.asave()  # meanwhile
         runs.launch(run)
         await runs.wait(run)
         await run.arefresh_from_db()
@@ -151,44 +181,37 @@ def test_settings_that_change_the_host_are_not_imported():
     for number, (field, fields, value) in enumerate(ATTACKS.values()):
         if field == "secrets":
             continue  # files hold none
-        told = {"provider": "openai", "model": "gpt-4.1", **fields, field: value}
-        text = f"ashiato: 1\nmodels:\n  m{number}: {json.dumps(told)}\n"
+        connection = {"provider": "openai", "prefix": "openai", **fields}
+        model = {"connection": "c", "model": NAMES[connection["prefix"]]}
+        told = model if field == "parameters" else connection
+        told[field] = value
+        text = (
+            f"ashiato: 1\nconnections:\n  c: {json.dumps(connection)}\n"
+            f"models:\n  m{number}: {json.dumps(model)}\n"
+        )
         outcome = apply_file(text, TerminalUser())
-        (problem,) = [problem for thing in outcome.items for problem in thing.problems]
-        assert "isn't allowed" in problem.message or "Enter the value" in problem.message
+        problems = [problem for thing in outcome.items for problem in thing.problems]
+        message = problems[0].message
+        assert "isn't allowed" in message or "Enter the value" in message
     assert not LanguageModel.objects.exists()
+    assert not ModelConnection.objects.exists()
 
 
-MOVED = {
-    "the region": {"region": "us-east-1"},
-    "an endpoint": {"options": '{"aws_bedrock_runtime_endpoint": "{address}"}'},
-    "a role": {"options": json.dumps({"aws_role_name": ROLE})},
-    "the region in its name": {"model": "bedrock/us-east-1/anthropic.claude-x"},
-    "the provider": {"provider": "openai", "model": "gpt-4.1", "region": ""},
-    "the address": {
-        "provider": "compatible",
-        "model": "openai/x",
-        "base_url": "{address}",
-        "region": "",
-    },
-}
-
-
-@pytest.mark.parametrize("change", one_in(4, MOVED.values()), ids=MOVED)
-async def test_a_saved_key_is_tested_only_at_its_own_url(admin_async_client, change):
-    about = {"provider": "bedrock", "model": "bedrock/anthropic.claude-x"}
-    row = await LanguageModel.objects.acreate(
-        label="fast", api_key=KEY, region="eu-central-1", **about
-    )
+async def test_a_model_cannot_lead_the_key_of_its_connection_elsewhere():
+    """Not even if the row was changed without the form."""
     async with WireServer(lambda request: fail(400, "no")) as server:
         place = server.url.removesuffix("/v1")
-        moved = {name: value.replace("{address}", place) for name, value in change.items()}
-        fields = FIELDS | BEDROCK | {"model": row.model, "api_key": ""} | moved
-        at = reverse("admin:agents_languagemodel_test", args=[row.pk])
-        html = await lines(admin_async_client, fields, at)
+        connection = await sync_to_async(connection_of)(BEDROCK)
+        row = LanguageModel(
+            label="fast",
+            model="bedrock/anthropic.claude-x",
+            connection=connection,
+            options={"aws_bedrock_runtime_endpoint": place, "aws_role_name": ROLE},
+        )
 
-    assert "Enter it again" in html
-    assert server.requests == []
+        assert model_setups.model_settings(row).litellm_options == {
+            "aws_region_name": "eu-central-1"
+        }
 
 
 async def test_a_test_is_audited_with_its_destination_and_result(
@@ -196,9 +219,12 @@ async def test_a_test_is_audited_with_its_destination_and_result(
 ):
     async with WireServer(model_with("tools", "vision", "schema")) as server:
         about = {"provider": "compatible", "base_url": server.url}
-        await lines(admin_async_client, FIELDS | about)
+        connection = await sync_to_async(connection_of)(about)
+        await lines(admin_async_client, MODEL | {"connection": connection.pk})
     async with WireServer([fail(401, f"Incorrect API key provided: {KEY}")]) as other:
-        await lines(admin_async_client, FIELDS | about | {"base_url": other.url})
+        connection.base_url = other.url
+        await connection.asave()
+        await lines(admin_async_client, MODEL | {"connection": connection.pk})
 
     entries = [entry async for entry in AuditEntry.objects.order_by("number")]
     told = [(entry.action, entry.detail) for entry in entries if "model." in entry.action]
@@ -220,7 +246,7 @@ def _with_people():
 async def test_an_abandoned_test_is_audited_as_cancelled(administrator):
     async with WireServer(lambda request: say("Hello there.", chunks=6, delay=0.2)) as server:
         about = {"provider": "compatible", "base_url": server.url}
-        row = LanguageModel(label="fast", model="openai/x", api_key=KEY, **about)
+        row = unsaved_model("fast", "openai/x", api_key=KEY, **about)
         async with aclosing(model_tester.run_probe(administrator, row)) as pieces:
             await anext(pieces)
 
@@ -234,13 +260,10 @@ async def test_an_abandoned_test_is_audited_as_cancelled(administrator):
 @pytest.mark.parametrize(
     "model", one_in(3, ["nobody/x", "gigachat/x", "openai/https://evil.example"])
 )
-def test_a_model_of_an_unknown_provider_is_not_saved(admin_client, model):
-    fields = FIELDS | {"provider": "other", "model": model}
+def test_a_fallback_of_an_unknown_provider_is_not_saved(admin_client, model):
+    fields = MODEL | {"connection": connection_of({}).pk, "fallbacks": model}
     errors = admin_client.post(ADD, fields).context["adminform"].form.errors
 
-    assert "model" in errors
-    fields = FIELDS | {"fallbacks": model}
-    errors = admin_client.post(ADD, fields).context["adminform"].form.errors
     assert "can't be used" in errors["fallbacks"][0]
 
 
@@ -254,7 +277,7 @@ def test_an_agent_with_a_model_of_an_unknown_provider_is_not_saved(agent, field)
 
 
 def test_a_model_of_an_unknown_provider_is_not_imported():
-    models = "models:\n  a: {provider: other, model: nobody/x}\n"
+    models = "connections:\n  a: {provider: other, prefix: nobody}\n"
     agents = "agents:\n  helper: {model: nobody/x}\n"
     for text in (models, agents):
         outcome = preview_file(f"ashiato: 1\n{text}", TerminalUser())
