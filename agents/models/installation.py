@@ -9,12 +9,22 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from .knowledge.files import StoredFile
+
 
 class InstallationSetting(models.Model):
     """A value that differs from its default; `agents.db.installation` knows type and limits."""
 
     key = models.CharField(_("setting"), max_length=60, unique=True)
     value = models.JSONField(_("value"), null=True, blank=True)
+    file = models.ForeignKey(
+        StoredFile,
+        verbose_name=_("file"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="settings",
+    )  # of a logo
     changed_at = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:

@@ -13,6 +13,10 @@ from agents.db.installation.configured import SETTINGS
 from agents.db.installation.setting import MICROS, Kind, Section, Setting
 
 NO_LIMIT = _("No limit")
+# Branding has a page of its own.
+PAGE_SETTINGS = {
+    key: setting for key, setting in SETTINGS.items() if setting.section is not Section.BRANDING
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class SettingsForm(forms.Form):
 
     def __init__(self, *args: Any, may_change: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for setting in SETTINGS.values():
+        for setting in PAGE_SETTINGS.values():
             field = form_field(setting)
             field.disabled = setting.is_fixed or not may_change
             field.show_hidden_initial = not field.disabled
@@ -37,7 +41,7 @@ class SettingsForm(forms.Form):
             self.fields[setting.key] = field
 
     def sections(self) -> Iterator[tuple[Section, list[SettingRow]]]:
-        for section in Section:
+        for section in dict.fromkeys(s.section for s in PAGE_SETTINGS.values()):
             yield (
                 section,
                 [
@@ -46,7 +50,7 @@ class SettingsForm(forms.Form):
                         field=self[setting.key],
                         default=setting.display(setting.default),
                     )
-                    for setting in SETTINGS.values()
+                    for setting in PAGE_SETTINGS.values()
                     if setting.section is section
                 ],
             )
@@ -54,7 +58,7 @@ class SettingsForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         for key in [name for name in self.changed_data if name in cleaned]:
-            setting = SETTINGS[key]
+            setting = PAGE_SETTINGS[key]
             try:
                 cleaned[key] = setting.clean(from_form(setting, cleaned[key]))
             except ValidationError as error:

@@ -14,13 +14,12 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
-from agents.db.installation.configured import SETTINGS
 from agents.db.installation.setting import save
 from agents.models import InstallationSetting
 
 from ..admin_classes.model_admin import ConsoleAdmin
 from ..admin_classes.pages import render_page
-from .settings_form import SettingsForm
+from .settings_form import PAGE_SETTINGS, SettingsForm
 
 VIEW = "agents.view_installationsetting"
 CHANGE = "agents.change_installationsetting"
@@ -51,7 +50,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @permission_required(CHANGE, raise_exception=True)
 def reset(request: HttpRequest, key: str) -> HttpResponse:
     """Set a setting to its default."""
-    setting = SETTINGS.get(key)
+    setting = PAGE_SETTINGS.get(key)
     if setting is None:
         raise Http404
     if not setting.is_fixed:
@@ -66,7 +65,7 @@ def _save_all(request: HttpRequest, values: dict[str, Any]) -> int:
     """Save the values that differ, with an audit entry for each; return how many."""
     count = 0
     for key, value in values.items():
-        setting = SETTINGS[key]
+        setting = PAGE_SETTINGS[key]
         changes = {"value": [setting.value, value]}
         if save(setting, value):
             audit.record(request.user, audit.SETTING_CHANGED, f"setting:{key}", changes=changes)
@@ -80,7 +79,7 @@ def _render(request: HttpRequest, form: SettingsForm, status: int = 200) -> Http
         "form": form,
         "sections": list(form.sections()),
         "may_change": request.user.has_perm(CHANGE),
-        "changed": sum(setting.is_changed for setting in SETTINGS.values()),
+        "changed": sum(setting.is_changed for setting in PAGE_SETTINGS.values()),
     }
     return render_page(request, "admin/agents/settings.html", context, status=status)
 

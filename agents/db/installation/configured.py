@@ -5,6 +5,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from . import branding
 from .setting import Kind, Section, Setting
 
 DAYS = _("days")
@@ -476,3 +477,4 @@ AUDIT_RETENTION_DAYS: Setting[int | None] = Setting(
 SETTINGS: dict[str, Setting[Any]] = {
     setting.key: setting for setting in list(globals().values()) if isinstance(setting, Setting)
 }
+SETTINGS |= branding.SETTINGS

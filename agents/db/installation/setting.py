@@ -16,7 +16,7 @@ from agents.models import InstallationSetting
 
 MICROS = 1_000_000
 
-Value = TypeVar("Value", int, float, bool, int | None)
+Value = TypeVar("Value", int, float, bool, str, int | None)
 
 ROWS: RowCache[dict[str, Any]] = RowCache(
     InstallationSetting,
@@ -30,6 +30,7 @@ class Kind(StrEnum):
     NUMBER = "number"
     BOOLEAN = "boolean"
     MONEY = "money"  # in millionths of a dollar
+    TEXT = "text"
 
 
 class Section(StrEnum):
@@ -42,6 +43,7 @@ class Section(StrEnum):
     MODELS = "models"
     TOOLS = "tools"
     RETENTION = "retention"
+    BRANDING = "branding"  # on a page of its own
 
     @property
     def label(self) -> Promise:
@@ -58,6 +60,7 @@ SECTION_LABELS = {
     Section.MODELS: gettext_lazy("Models"),
     Section.TOOLS: gettext_lazy("Tools"),
     Section.RETENTION: gettext_lazy("Retention"),
+    Section.BRANDING: gettext_lazy("Branding"),
 }
 
 
@@ -140,6 +143,8 @@ class Setting(Generic[Value]):
             return _("On") if value else _("Off")
         if self.kind is Kind.MONEY:
             return f"${value / MICROS:,.2f}"
+        if self.kind is Kind.TEXT:
+            return str(value)
         return f"{value:,g}" if self.kind is Kind.NUMBER else f"{int(value):,}"
 
 

@@ -18,7 +18,9 @@ from agents.models import (
     AgentTool,
     AgentVersion,
     DatabaseConnection,
+    LanguageModel,
     McpServer,
+    ModelConnection,
     ToolRegistration,
 )
 from agents.models.catalog.agent_tools import TOOL_SETTINGS
@@ -39,8 +41,32 @@ Source = ToolRegistration.Source
 IMPORT_NOTE = gettext_lazy("Imported from a file.")
 
 
+class ConnectionKind(ResourceKind):
+    """Connections to providers; a new key has to be entered in the console."""
+
+    def columns(self, values: ResourceValues) -> list[ConfigColumn]:
+        return editable_columns(self.model, without=(self.named, "listing"))
+
+    def after_save(self, row: Any) -> None:
+        for label in row.models.values_list("label", flat=True):
+            transaction.on_commit(partial(CIRCUITS.close, f"model:{label}"))
+
+
 class ModelKind(ResourceKind):
     named = "label"
+
+    def rows(self) -> models.QuerySet[Any]:
+        return super().rows().select_related("connection")
+
+    def bare(self, name: str, values: ResourceValues) -> Any:
+        concrete_field(self.model, self.named).clean(name, None)
+        if not values.get("connection"):
+            raise ValidationError(_("A model needs a connection."))
+        connection = ModelConnection.objects.filter(name=values["connection"]).first()
+        if connection is None:
+            kind = ModelConnection._meta.verbose_name
+            raise ValidationError(not_found_message(kind, values["connection"]))
+        return LanguageModel.objects.create(label=name, connection=connection)
 
     def after_save(self, row: Any) -> None:
         transaction.on_commit(partial(CIRCUITS.close, f"model:{row.label}"))

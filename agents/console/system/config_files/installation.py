@@ -29,6 +29,9 @@ class SettingKind(ResourceKind):
 
     named = "key"
 
+    def rows(self) -> models.QuerySet[Any]:
+        return super().rows().filter(file=None)  # a logo isn't text
+
     def describe(self, row: Any) -> ResourceValues:
         return {"value": to_file(row.value, is_money=_is_money(row.key))}
 

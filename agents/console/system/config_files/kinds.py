@@ -9,12 +9,20 @@ from agents.models import (
     InstallationSetting,
     LanguageModel,
     McpServer,
+    ModelConnection,
     Quota,
     ToolRegistration,
     Workflow,
 )
 
-from .catalog import AgentKind, DatabaseKind, ModelKind, ServerKind, ToolKind
+from .catalog import (
+    AgentKind,
+    ConnectionKind,
+    DatabaseKind,
+    ModelKind,
+    ServerKind,
+    ToolKind,
+)
 from .installation import GroupKind, SettingKind
 from .kind import ResourceKind
 from .limits import LimitKind
@@ -25,6 +33,7 @@ KINDS: dict[str, ResourceKind] = {
     for kind in (
         SettingKind("settings", InstallationSetting),
         GroupKind("groups", Group),
+        ConnectionKind("connections", ModelConnection),
         ModelKind("models", LanguageModel),
         ServerKind("servers", McpServer),
         DatabaseKind("databases", DatabaseConnection),

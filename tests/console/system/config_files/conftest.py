@@ -5,12 +5,12 @@ from agents.models import (
     Agent,
     AgentTool,
     DatabaseConnection,
-    LanguageModel,
     McpServer,
     Schedule,
     ToolRegistration,
 )
 from agents.web.workflows import versions
+from tests.language_models import make_model
 
 KEY, HEADER, VARIABLE = "sk-sentinel-key", "sentinel-header", "sentinel-variable"
 PASSWORD = "sentinel-password"
@@ -40,9 +40,7 @@ def installation(agent, person):
         password=PASSWORD,
         tables={"orders": ["id", "total"]},
     )
-    LanguageModel.objects.create(
-        label="fast", model="openai/gpt-fast", api_key=KEY, options={"num_ctx": 8192}
-    )
+    make_model(label="fast", model="openai/gpt-fast", api_key=KEY, options={"num_ctx": 8192})
     weather = ToolRegistration.objects.create(
         name="weather",
         source="http",

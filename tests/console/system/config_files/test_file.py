@@ -11,8 +11,8 @@ from agents.models import (
     Agent,
     AuditEntry,
     GuardrailPattern,
-    LanguageModel,
     McpServer,
+    ModelConnection,
     Schedule,
     ToolRegistration,
     Workflow,
@@ -39,11 +39,12 @@ def test_a_file_has_the_whole_configuration_and_no_secret(installation):
     told = yaml.safe_load(text)
 
     assert [*told] == [
-        *("ashiato", "settings", "groups", "models", "servers", "databases", "tools"),
+        *("ashiato", "settings", "groups", "connections", "models", "servers"),
+        *("databases", "tools"),
         *("agents", "patterns", "workflows", "limits"),
         *("alert_channels", "alert_rules", "summaries"),
     ]
-    assert told["models"]["fast"]["has_key"] is True
+    assert told["connections"]["fast"]["has_key"] is True
     assert told["tools"]["weather"]["headers"] == ["Authorization"]
     assert told["servers"]["files"]["env"] == ["TOKEN"]
     assert told["agents"]["asker"]["tools"] == {"weather": {"approval": "always", "timeout": 9}}
@@ -70,14 +71,14 @@ def test_importing_an_export_changes_nothing(installation):
 
 def test_an_import_recreates_the_exported_installation(installation):
     text = export_text()
-    for model in (Workflow, Agent, GuardrailPattern, ToolRegistration, LanguageModel):
+    for model in (Workflow, Agent, GuardrailPattern, ToolRegistration, ModelConnection):
         model.objects.all().delete()
 
     outcome = apply_file(text, TerminalUser())
     assert outcome.is_done, outcome
     needs = {thing.name: thing.needs for thing in outcome.items if thing.needs}
     assert needs == {"fast": ("API key",), "weather": ("Authorization",)}
-    LanguageModel.objects.update(api_key="x")
+    ModelConnection.objects.update(api_key="x")
     ToolRegistration.objects.filter(name="weather").update(headers={"Authorization": "x"})
     assert export_text() == text
 
@@ -139,14 +140,14 @@ def test_an_import_creates_agent_versions_and_an_audit_entry(installation, admin
 
 
 def test_a_secret_is_kept_when_a_file_changes_its_row(installation):
-    text = export_text(kinds=["models", "tools"])
+    text = export_text(kinds=["connections", "models", "tools"])
     text = text.replace("timeout: 30", "timeout: 31").replace("enabled: true", "enabled: false")
 
     assert apply_file(text, TerminalUser()).is_done
     weather = ToolRegistration.objects.get(name="weather")
     assert (weather.timeout, weather.enabled) == (31, False)
     assert weather.headers.reveal() == {"Authorization": HEADER}
-    assert LanguageModel.objects.get().api_key.reveal() == KEY
+    assert ModelConnection.objects.get().api_key.reveal() == KEY
     assert ToolRegistration.objects.get(name="calculator").timeout == 31
 
 

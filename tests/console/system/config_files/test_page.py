@@ -127,7 +127,7 @@ def test_errors_have_their_line_and_prevent_the_import(admin_client, agent):
 
 
 def test_an_object_that_needs_a_secret_says_so(admin_client, installation):
-    text = "ashiato: 1\nmodels:\n  new: {model: gpt, has_key: true}\n"
+    text = "ashiato: 1\nconnections:\n  new: {provider: openai, has_key: true}\n"
     answer = post_preview(admin_client, text)
 
     assert "needs: API key" in answer.text

@@ -86,9 +86,10 @@ def test_invalid_agent_settings_are_rejected_at_their_line(agent, said, words):
 @pytest.mark.parametrize(
     ("kind", "said", "words"),
     [
-        ("models", "a: {model: gpt, api_key: sk-1}", "Secrets can't be imported"),
-        ("models", "a: {model: gpt, has_key: sk-1}", "Secrets can't be imported"),
-        ("models", "a: {model: gpt, options: {api_token: sk-1}}", "which are encrypted"),
+        ("connections", "a: {api_key: sk-1}", "Secrets can't be imported"),
+        ("connections", "a: {has_key: sk-1}", "Secrets can't be imported"),
+        ("connections", "a: {options: {api_token: sk-1}}", "which are encrypted"),
+            ("models", "a: {model: gpt}", "A model needs a connection"),
         ("models", "a b: {model: gpt}", "no spaces or slashes"),
         ("models", f"{'a' * 65}: {{model: gpt}}", "at most 64 characters"),
         ("tools", "a: {endpoint: 'https://a.example', headers: {K: sk-1}}", "Secrets can't be"),
@@ -158,7 +159,7 @@ def test_programs_need_their_own_permission(installation, person):
 
 
 def test_a_file_cannot_send_a_key_to_another_url(installation):
-    text = "ashiato: 1\nmodels:\n  fast: {base_url: 'https://evil.example/v1'}\n"
+    text = "ashiato: 1\nconnections:\n  fast: {base_url: 'https://evil.example/v1'}\n"
 
     assert "set for a different URL" in only_problem(text)[1]
 
