@@ -48,7 +48,7 @@ class DeletedExperiences(Kind):
 
     def restore(self, row: Experience, user: User, name: str = "") -> Restored:
         store.restore(row)
-        return Restored(name=self.title(row), url=reverse("people:learning"))
+        return Restored(name=self.title(row), url=reverse("people:personalization"))
 
 
 def announce(memory: Memory) -> None:
@@ -59,4 +59,4 @@ def announce(memory: Memory) -> None:
 
 def page_of(memory: Memory) -> str:
     project = memory.project
-    return reverse("people:memory") if project is None else project.get_absolute_url()
+    return reverse("people:personalization") if project is None else project.get_absolute_url()

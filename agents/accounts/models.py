@@ -56,6 +56,14 @@ class Profile(models.Model):
     clock = models.CharField(
         _("clock"), max_length=2, choices=Clock.choices, default=Clock.FULL_DAY
     )
+    default_agent = models.ForeignKey(
+        "agents.Agent",
+        verbose_name=_("agent of new chats"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
     has_single_keys = models.BooleanField(_("single-key shortcuts"), default=True)
     has_instructions = models.BooleanField(_("use custom instructions"), default=True)
     has_memory = models.BooleanField(_("use long-term memory"), default=True, db_default=True)

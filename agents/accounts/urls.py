@@ -6,12 +6,14 @@ from importlib import import_module
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
+from django.views.generic import RedirectView
 
 from .views import (
     account,
     invitation,
     learning,
     memory,
+    personalization,
     profile,
     recently_deleted,
     sign_in,
@@ -57,20 +59,23 @@ urlpatterns = [
     ),
     path("account/profile/", profile.profile_page, name="profile"),
     path("account/setup-guide/", profile.switch_setup_guide, name="setup_guide"),
-    path("account/memory/", memory.memory_page, name="memory"),
-    path("account/memory/switch/", memory.switch, name="switch_memory"),
-    path("account/memory/clear/", memory.clear, name="clear_memory"),
+    path(
+        "account/personalization/", personalization.personalization_page, name="personalization"
+    ),
+    path("account/personalization/clear/", personalization.clear, name="clear_memory"),
+    path("account/personalization/forget/", personalization.forget_style, name="forget_style"),
+    path("account/memory/", memory.add, name="memory"),
     path("account/memory/export/", memory.export, name="export_memory"),
     path("account/memory/<int:pk>/", memory.edit, name="edit_memory"),
     path("account/memory/<int:pk>/accept/", memory.accept, name="accept_memory"),
     path("account/memory/<int:pk>/delete/", memory.delete, name="delete_memory"),
     path("account/memory/<int:pk>/undo/", memory.undo, name="undo_memory"),
     path("account/memory/<int:pk>/restore/", memory.restore, name="restore_memory"),
-    path("account/learning/", learning.learning_page, name="learning"),
-    path("account/learning/switch/", learning.switch, name="switch_learning"),
-    path("account/learning/style/", learning.save_style, name="save_style"),
-    path("account/learning/forget/", learning.forget_style, name="forget_style"),
-    path("account/learning/clear/", learning.clear, name="clear_learning"),
+    path(
+        "account/learning/",
+        RedirectView.as_view(pattern_name="people:personalization"),
+        name="learning",
+    ),
     path("account/learning/<int:pk>/", learning.edit, name="edit_experience"),
     path("account/learning/<int:pk>/use/", learning.use, name="use_experience"),
     path("account/learning/<int:pk>/suggest/", learning.suggest, name="suggest_experience"),

@@ -9,7 +9,7 @@ from agents.access.recently_deleted import CannotRestore
 from agents.db.installation import configured
 from agents.models import Memory
 
-from . import store, texts
+from . import statements, store, texts
 from .errors import NoteRejected
 
 MAX_PROPOSALS = 50
@@ -50,11 +50,17 @@ def _check_room(memory: Memory) -> None:
 
 
 def _supersede(memory: Memory) -> None:
-    """End the validity of what this memory replaces: the same subject, another text."""
+    """End the validity of what this memory makes wrong."""
     if memory.subject:
         same_subject = memory.siblings.current().filter(subject=memory.subject)
-        replaced = same_subject.exclude(pk=memory.pk)
-        replaced.update(valid_to=memory.valid_from, superseded_by=memory)
+        replaced = [
+            old.pk
+            for old in same_subject.exclude(pk=memory.pk)
+            if statements.replaces(memory.text, old.text, memory.subject)
+        ]
+        Memory.objects.filter(pk__in=replaced).update(
+            valid_to=memory.valid_from, superseded_by=memory
+        )
 
 
 @transaction.atomic
@@ -103,8 +109,10 @@ def edit(memory: Memory, text: str, subject: str, kind: str) -> Memory:
 def restore(memory: Memory) -> None:
     """Restore a deleted memory; raise CannotRestore if something replaces it now."""
     newer = memory.siblings.current().filter(valid_from__gt=memory.valid_from)
-    replacement = newer.filter(subject=memory.subject).first() if memory.subject else None
-    if replacement is not None:
+    same_subject = newer.filter(subject=memory.subject) if memory.subject else newer.none()
+    for replacement in same_subject:
+        if not statements.replaces(replacement.text, memory.text, memory.subject):
+            continue
         sentence = _("“%(text)s” has replaced this memory. Delete that one first.")
         raise CannotRestore(sentence % {"text": replacement.text})
     try:

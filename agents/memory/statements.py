@@ -8,6 +8,8 @@ import unicodedata
 
 from agents.models import Memory
 
+from .texts import normalize_subject, words
+
 # A longer message may contain a document, whose words aren't the user's.
 MAX_MESSAGE_CHARS = 1_000
 ENGLISH = re.compile(
@@ -39,20 +41,30 @@ PREFERENCE = re.compile(
     r"likes?|hates?|dislikes?)\b|してください|して下さい|答えて|返信して|呼んで|好き|嫌い|苦手|で話して|使って",
     re.IGNORECASE,
 )
-# How a statement is written tells what it is about: a new one replaces the old one.
+# Not a name: “a small house”, “the countryside”.
+UNNAMED = r"(?!\s+(?:an?|the|my|our|this|that|one|some|home)\b)"
+UNNAMED_BEFORE = (
+    "(?<!近く)(?<!ちかく)(?<!そば)(?<!隣)(?<!沿い)"
+    "(?<!家)(?<!マンション)(?<!アパート)(?<!寮)(?<!田舎)(?<!都会)(?<!郊外)"
+)
+# How a statement is written tells what it is about.
 SUBJECTS = [
     (
         re.compile(
             r"\b(?:i(?:['’]m| am)?|user|they|she|he)\s+(?:now\s+|currently\s+)?"
-            r"(?:lives?|living|moved|relocated|based|reside[sd]?)\s+(?:in|to|near)\b",
+            r"(?:lives?|living|moved|relocated|based|reside[sd]?)\s+(?:in|to)\b" + UNNAMED,
             re.I,
         ),
         "home city",
     ),
-    (re.compile(r"(?:に|へ)(?:住んで|引っ越し|移住し|転居し)"), "home city"),
+    (re.compile(r"\b(?:my|user['’]s) home is (?:now )?in\b" + UNNAMED, re.I), "home city"),
+    (re.compile(UNNAMED_BEFORE + r"(?:に|へ)(?:住んで|引っ越し|移住し|転居し)"), "home city"),
     (re.compile(r"\b(?:my name is|call me|i am called|i['’]m called)\b", re.I), "name"),
     (re.compile(r"(?:名前は|と呼んで)"), "name"),
-    (re.compile(r"\b(?:i|user|they)\s+(?:now\s+)?works?\s+(?:at|for)\b", re.I), "employer"),
+    (
+        re.compile(r"\b(?:i|user|they)\s+(?:now\s+)?works?\s+(?:at|for)\b" + UNNAMED, re.I),
+        "employer",
+    ),
     (re.compile(r"(?:で働いて|に勤めて|に勤務)"), "employer"),
     (re.compile(r"\b(?:i|user|they)\s+works?\s+as\b", re.I), "job"),
 ]
@@ -66,6 +78,26 @@ OWNED_JAPANESE = re.compile(
 )
 TOPIC_JAPANESE = re.compile(
     r"^(?P<subject>好きな[^、。はがを]{1,12}|好物|趣味|誕生日|職業|会社|住所|出身)[はが]"
+)
+# Of these there is one at a time; of others, such as hobbies, there can be several.
+SINGLE = re.compile(
+    r"home(?: ?town| city)?|(?:home )?address|city|country|(?:first |last |full )?name|"
+    r"nickname|birthday|birth date|age|job|occupation|profession|employer|company|"
+    r"(?:native|first) language|time ?zone|e ?mail(?: address)?|phone(?: number)?|"
+    r"(?:wife|husband|spouse|partner)|blood type|favou?rite .+|"
+    r"住所|出身(?:地)?|名前|あだ名|誕生日|生年月日|年齢|職業|仕事|会社|勤務先|母語|"
+    r"メールアドレス|電話番号|血液型|一番好きな.+",
+    re.IGNORECASE,
+)
+CHANGE = re.compile(
+    r"\b(?:now|nowadays|currently|no longer|any ?more|instead|changed|switched|from now on)\b|"
+    r"今は|いまは|現在は|これからは|変わ|変え|やめ",
+    re.IGNORECASE,
+)
+ADDITION = re.compile(
+    r"\b(?:also|too|as well|another|other|second|sometimes|part[- ]time|weekends?)\b|"
+    r"にも|もう一つ|もうひとつ|ほかに|他に|別の|時々|ときどき|週末",
+    re.IGNORECASE,
 )
 
 
@@ -104,3 +136,21 @@ def subject_of(text: str) -> str:
             return subject
     match = OWNED.search(text) or OWNED_JAPANESE.search(text) or TOPIC_JAPANESE.search(text)
     return match["subject"].strip() if match else ""
+
+
+def replaces(new: str, old: str, subject: str) -> bool:
+    """Whether a new memory about this subject makes the old one wrong.
+
+    Both must be about it in their own words: the subject may be a model's guess. If in doubt,
+    both are true.
+    """
+    if ADDITION.search(new) or not (_is_about(new, subject) and _is_about(old, subject)):
+        return False
+    return SINGLE.fullmatch(subject) is not None or CHANGE.search(new) is not None
+
+
+def _is_about(text: str, subject: str) -> bool:
+    if normalize_subject(subject_of(text)) == subject:
+        return True
+    subject_words = words(subject)
+    return bool(subject_words) and subject_words <= words(text)

@@ -51,8 +51,8 @@ class RememberTool:
             },
             "subject": {
                 "type": "string",
-                "description": "What it is about, e.g. home city. A new fact about the same "
-                "subject replaces the old one.",
+                "description": "What it is about, e.g. home city. A fact that contradicts one "
+                "about the same subject replaces it; others are kept beside it.",
             },
             "kind": {"type": "string", "enum": ["fact", "preference"]},
         },

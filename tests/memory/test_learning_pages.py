@@ -13,6 +13,7 @@ from agents.models import (
 
 pytestmark = pytest.mark.django_db
 PAGE = "/account/learning/"
+PERSONALIZATION = "/account/personalization/"
 LIST = "/admin/agents/experience/"
 
 
@@ -20,7 +21,7 @@ def test_a_person_sees_only_what_was_learned_from_them(person_client, stranger, 
     experience(text="GMV means revenue")
     experience(text="AOV is an average", user=stranger)
 
-    text = person_client.get(PAGE).text
+    text = person_client.get(PERSONALIZATION).text
     assert "GMV means revenue" in text
     assert "AOV is an average" not in text
 
@@ -34,7 +35,7 @@ def test_an_experience_is_edited_turned_off_deleted_and_restored(person_client, 
     row.refresh_from_db()
     assert (row.text, row.status) == ("GMV means sales", "off")
     person_client.post(f"{PAGE}{row.pk}/delete/")
-    assert "was deleted" in person_client.get(PAGE).text
+    assert "was deleted" in person_client.get(PERSONALIZATION).text
     person_client.post(f"{reverse('people:restore_deleted')}?items=experience:{row.pk}")
     assert Experience.objects.present().get() == row
 
@@ -109,12 +110,12 @@ def test_a_style_is_chosen_and_a_learned_one_forgotten(person_client, person, an
         quote="Long!",
     )
     Personalization.objects.create(user=person, learned={"length": "short"})
-    text = person_client.get(PAGE).text
+    text = person_client.get(PERSONALIZATION).text
     assert "Automatic (Short)" in text
     assert "Long!" in text
 
-    person_client.post(f"{PAGE}style/", {"tone": "formal", "length": "nonsense"})
-    person_client.post(f"{PAGE}forget/", {"trait": "length"})
+    person_client.post(PERSONALIZATION, {"tone": "formal", "length": "nonsense"})
+    person_client.post(f"{PERSONALIZATION}forget/", {"trait": "length"})
     row = Personalization.objects.get()
     assert (row.chosen, row.learned) == ({"tone": "formal"}, {})
 
@@ -123,8 +124,8 @@ def test_everything_can_be_turned_off_and_deleted(person_client, experience):
     experience()
     experience(scope="agent")
 
-    person_client.post(f"{PAGE}switch/", {"name": "learns", "on": "0"})
-    person_client.post(f"{PAGE}clear/")
+    person_client.post(PERSONALIZATION, {"has_memory": "on"})
+    person_client.post(f"{PERSONALIZATION}clear/")
     assert not Personalization.objects.get().learns
     assert not Experience.objects.exists()
 

@@ -1,9 +1,11 @@
 """The memory page: everything a user can do with what is remembered about them."""
 
 import pytest
+from django.contrib.auth.models import Group
 from django.urls import reverse
 
-from agents.models import Memory
+from agents.accounts.models import Profile
+from agents.models import Memory, MemoryExclusion, Personalization
 
 pytestmark = pytest.mark.django_db
 
@@ -11,7 +13,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def page(person_client):
     def get(**query):
-        return person_client.get(reverse("people:memory"), query).text
+        return person_client.get(reverse("people:personalization"), query).text
 
     return get
 
@@ -67,12 +69,47 @@ def test_a_suggestion_is_saved_or_dismissed(person_client, page, remember):
     assert Memory.objects.current().get() == memory
 
 
-def test_memory_is_turned_off_and_on(person_client, page, person):
-    post(person_client, "switch_memory", on="0")
-    assert "Memory is off." in page()
+def test_instructions_style_and_switches_are_saved_at_once(person_client, person):
+    post(person_client, "personalization", about_me="I sell tea.\r\n", has_instructions="on")
+    profile = Profile.objects.get(user=person)
+    assert (profile.about_me, profile.has_instructions) == ("I sell tea.", True)
+    assert not profile.has_memory
 
-    post(person_client, "switch_memory", on="1")
-    assert "Turn off memory" in page()
+    sent = {"has_memory": "on", "learns": "on", "length": "short"}
+    post(person_client, "personalization", **sent)
+    profile.refresh_from_db()
+    saved = Personalization.objects.get(user=person)
+    assert profile.has_memory
+    assert (saved.learns, saved.learns_style) == (True, False)
+    assert saved.chosen == {"length": "short"}
+
+
+def test_a_group_without_memory_keeps_its_members_choices(person_client, person):
+    group = Group.objects.create(name="legal")
+    person.groups.add(group)
+    MemoryExclusion.objects.create(group=group)
+
+    page = person_client.get(reverse("people:personalization"))
+    assert "has_memory" not in page.context["form"].fields
+    post(person_client, "personalization", about_me="I sell tea.")
+    assert Profile.objects.get(user=person).has_memory
+
+
+def test_a_text_that_is_too_long_is_explained_and_stays_in_the_form(person_client):
+    text = "x" * (Profile.MAX_INSTRUCTIONS + 1)
+    response = post(person_client, "personalization", about_me=text)
+    assert response.status_code == 422
+    assert text in response.text
+
+
+def test_memories_and_lessons_are_in_one_list(person_client, remember, experience):
+    remember("I like tea")
+    experience(text="GMV means revenue")
+
+    rows = person_client.get(reverse("people:personalization")).context["rows"]
+    assert [bool(row.lesson) for row in rows] == [True, False]
+    assert person_client.get("/account/memory/")["Location"] == "/account/personalization/"
+    assert person_client.get("/account/learning/")["Location"] == "/account/personalization/"
 
 
 def test_the_download_has_the_history(person_client, page, remember):

@@ -62,8 +62,35 @@ def test_a_request_after_foreign_text_may_be_part_of_it(message, is_quoted):
         ("大阪に住んでいます", "home city"),
         ("My favorite tea is hojicha", "favorite tea"),
         ("私の誕生日は5月です", "誕生日"),
+        ("My home is in Kyoto", "home city"),
+        ("I live near a river", ""),
+        ("I live in a small house", ""),
+        ("川の近くに住んでいます", ""),
+        ("I work for a bank", ""),
         ("It is raining", ""),
     ],
 )
 def test_the_subject_is_read_from_the_text(text, subject):
     assert subject_of(text) == subject
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "subject", "is_replaced"),
+    [
+        ("I live in Kyoto", "I live in Osaka", "home city", True),
+        ("My home city is Kyoto", "I moved to Osaka", "home city", True),
+        ("京都に住んでいます", "大阪に引っ越しました", "home city", True),
+        ("My favorite tea is sencha", "My favorite tea is hojicha", "favorite tea", True),
+        ("My hobby is chess", "My hobby is now gardening", "hobby", True),
+        ("My home city is Kyoto", "I live near a river", "home city", False),
+        ("京都に住んでいます", "川の近くに住んでいます", "home city", False),
+        ("I live in Kyoto", "I also live in Osaka", "home city", False),
+        ("京都に住んでいます", "週末は大阪にも住んでいます", "home city", False),
+        ("My hobby is chess", "My hobby is gardening", "hobby", False),
+        ("私の趣味は将棋です", "私の趣味は園芸です", "趣味", False),
+        ("My sister is called Mika", "My sister is a nurse", "sister", False),
+        ("I like tea", "I like coffee in the morning", "drinks", False),
+    ],
+)
+def test_only_a_sure_contradiction_replaces_a_memory(old, new, subject, is_replaced):
+    assert statements.replaces(new, old, subject) is is_replaced

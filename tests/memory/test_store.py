@@ -31,6 +31,15 @@ def test_a_new_fact_replaces_the_old_one_with_its_dates(person, remember):
     assert memories.history(new) == [old]
 
 
+def test_in_doubt_both_facts_stay(person, remember):
+    remember("My home city is Kyoto", subject="home city")
+    remember("I live near a river", subject="home city")  # a model's guess
+    remember("My hobby is chess", subject="hobby")
+    remember("My hobby is gardening", subject="hobby")
+
+    assert len(current(person)) == 4
+
+
 def test_undo_restores_what_was_replaced(person, remember):
     remember("I live in Tokyo", subject="home city")
 

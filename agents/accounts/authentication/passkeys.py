@@ -26,9 +26,10 @@ from fido2.webauthn import (
 )
 
 from agents.access import audit
+from agents.web import branding
 
 from ..models import Passkey
-from . import factors, totp
+from . import factors
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +148,7 @@ def _update_sign_count(key: Passkey, uses: int) -> None:
 
 def _server(request: HttpRequest) -> Fido2Server:
     host = request.get_host().rsplit(":", 1)[0]
-    rp = PublicKeyCredentialRpEntity(name=totp.ISSUER, id=host)
+    rp = PublicKeyCredentialRpEntity(name=branding.current().name, id=host)
     return Fido2Server(rp, verify_origin=lambda origin: origin in settings.ORIGINS)
 
 

@@ -9,7 +9,8 @@ from hashlib import sha1
 from typing import Any
 from urllib.parse import quote, urlencode
 
-ISSUER = "Ashiato"
+from agents.web import branding
+
 SECRET_BYTES = 20
 DIGITS = 6
 PERIOD_SECONDS = 30
@@ -29,8 +30,9 @@ def new_secret() -> str:
 
 def provisioning_uri(secret: str, name: str) -> str:
     """Return the URI for the app: account and secret."""
-    label = quote(f"{ISSUER}:{name}")
-    return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': ISSUER})}"
+    issuer = branding.current().name
+    label = quote(f"{issuer}:{name}")
+    return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': issuer})}"
 
 
 def render_qr(text: str) -> QrSvg:

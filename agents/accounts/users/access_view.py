@@ -1,4 +1,4 @@
-"""What a user or a group can open, and why."""
+"""What a user can open, and why."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -61,13 +61,6 @@ def for_user(user: User) -> list[OpenedRow]:
             reason = _("Only for %(names)s.") % {"names": names} if names else _("Not shared.")
         opened.append(_opened(collection, is_open, reason))
     return opened
-
-
-def for_group(group: Group) -> list[OpenedRow]:
-    """Return what only members of this group, and of others named with it, can use."""
-    rows: list[Any] = [row for kind in LIMITED for row in kind.objects.filter(groups=group)]
-    rows += Collection.objects.library().filter(groups=group, deleted_at=None)
-    return [_opened(row, True, "") for row in rows]
 
 
 def _names(groups: Iterable[Group]) -> str:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.models.catalog.rights import Role
 
 from . import roles
+from .group_switches import PERMISSION_COLUMNS
 
 NO_GROUPS_TEXT = _("No groups available. Agents and tools can be limited to certain groups.")
 
@@ -27,7 +28,7 @@ def granted_permissions(person: User) -> set[str]:
     """Return a user's permissions, even if deactivated: they can be activated again."""
     is_granted = Q(group__user=person) | Q(user=person)
     permissions = Permission.objects.filter(is_granted).distinct()
-    names = permissions.values_list("content_type__app_label", "codename").order_by()
+    names = permissions.values_list(*PERMISSION_COLUMNS).order_by()
     return {f"{app}.{name}" for app, name in names}
 
 
@@ -52,13 +53,10 @@ def grantable_roles(editor: User) -> list[Role]:
     own_permissions = granted_permissions(editor)
     permissions = {role: roles.role_group(role).permissions for role in Role}
     role_permissions = {
-        role: {f"{app}.{name}" for app, name in rows.values_list(*RIGHT_COLUMNS)}
+        role: {f"{app}.{name}" for app, name in rows.values_list(*PERMISSION_COLUMNS)}
         for role, rows in permissions.items()
     }
     return [role for role in Role if role_permissions[role] <= own_permissions]
-
-
-RIGHT_COLUMNS = ("content_type__app_label", "codename")
 
 
 class PermissionsField(forms.ModelMultipleChoiceField):

@@ -32,7 +32,12 @@ class InviteForm(forms.Form):
         label=_("Email addresses"),
         required=False,
         widget=forms.Textarea(
-            attrs={"rows": 3, "placeholder": "aya@example.com", "spellcheck": "false"}
+            attrs={
+                "rows": 3,
+                "placeholder": "aya@example.com",
+                "spellcheck": "false",
+                "autofocus": True,
+            }
         ),
         help_text=_("One per line or separated by commas. Each link works once."),
     )

@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.db.installation import configured
 from agents.models.catalog.rights import Role
+from agents.web import branding
 
 from ..authentication import factors
 from ..models import AccountInvitationQuerySet, Invitation
@@ -132,8 +133,8 @@ def accept(invitation: Invitation, username: str, **fields: str) -> User:
 
 def apply_terms(user: User, invitation: Invitation, *, by: str) -> None:
     """Give a new account its role and groups."""
-    roles.set_role(user, Role(invitation.role))
     user.groups.add(*invitation.groups.all())
+    roles.set_role(user, Role(invitation.role))
     names = sorted(group.name for group in invitation.groups.all())
     details = {"role": invitation.role, "groups": names}
     audit.record(user, audit.PERSON_ADDED, factors.audit_subject(user), by=by, **details)
@@ -175,13 +176,15 @@ def url_of(request: HttpRequest, token: str) -> str:
 def send(invitation: Invitation, link: str, inviter: User) -> bool:
     """Send the link to the invited address; return whether the mail server took it."""
     name = inviter.get_full_name() or inviter.get_username()
+    installation = branding.current().name
     lines = (
-        _("%(name)s invited you to Ashiato.") % {"name": name},
+        _("%(name)s invited you to %(installation)s.")
+        % {"name": name, "installation": installation},
         _("Open this link to create your account. It works once:"),
         link,
         _("If you didn't expect this, ignore this message."),
     )
-    subject = _("Your invitation to Ashiato")
+    subject = _("Your invitation to %(installation)s") % {"installation": installation}
     try:
         EmailMessage(subject, "\n\n".join(lines), to=[invitation.email]).send()
     except (OSError, smtplib.SMTPException) as error:

@@ -28,6 +28,7 @@ from ..authentication import factors, sessions
 from ..models import Authenticator, Identity, Passkey, Visit
 from . import roles
 from .forms import can_edit_user, grantable_groups
+from .group_switches import opens_console
 
 UNUSED = Q(last_login=None, password__startswith="!", has_identity=False)
 STATES = {
@@ -182,8 +183,11 @@ def add_to_group(console: Any, request: HttpRequest, people: QuerySet[Any]) -> N
         messages.error(request, _("Choose a group beside the action."))
         return
     editable = [person for person in people if can_edit_user(editor, person)]
+    is_opening = opens_console(group)
     for person in editable:
         person.groups.add(group)
+        if is_opening:
+            roles.update_console_access(person)
         console.record_permissions(request, person)
     count = len(editable)
     sentence = ngettext(

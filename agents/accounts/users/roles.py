@@ -14,11 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from agents.access.audit import request_context
 from agents.models.catalog.rights import Role
 
-REVIEWING = (
-    ("agents", "review_runs"),
-    ("problems", "view_problem"),
-    ("dashboard", "view_dashboard"),
-)
+from .group_switches import REVIEWING, opens_console
+
 # Granted individually by a superuser; no role includes them.
 INDIVIDUAL_PERMISSIONS = {
     "see_personal_data": _("View personal data in other users' runs"),
@@ -77,7 +74,16 @@ def set_role(user: User, role: Role) -> None:
     other_roles = Group.objects.filter(name__in=Role.values).exclude(name=role)
     user.groups.remove(*other_roles)
     user.groups.add(role_group(role))
-    user.is_staff = role == Role.ADMINISTRATOR or user.is_superuser
+    update_console_access(user)
+
+
+def update_console_access(user: User) -> None:
+    """Open the console to administrators, and to members of groups that open it."""
+    groups = list(user.groups.all())
+    is_administrator = any(group.name == Role.ADMINISTRATOR for group in groups)
+    user.is_staff = (
+        user.is_superuser or is_administrator or any(opens_console(group) for group in groups)
+    )
     user.save(update_fields=["is_staff"])
 
 
@@ -128,7 +134,8 @@ def _permissions(role: Role) -> QuerySet[Permission]:
     if role == Role.PERSON:
         return Permission.objects.none()
     if role == Role.REVIEWER:
-        rights = [Q(content_type__app_label=app, codename=name) for app, name in REVIEWING]
+        names = [name.split(".") for name in REVIEWING]
+        rights = [Q(content_type__app_label=app, codename=name) for app, name in names]
         return Permission.objects.filter(reduce(or_, rights))
     ours = Permission.objects.filter(content_type__app_label__in=APP_LABELS)
     # Editing permissions would allow granting oneself any.

@@ -26,6 +26,7 @@ from agents.access.requests import UserRequest
 from agents.accounts import sign_in
 from agents.accounts.authentication import factors, passkeys, sessions, throttle, totp
 from agents.accounts.models import Visit
+from agents.catalog import mcp_servers
 
 from . import responses
 from .sign_in import (
@@ -76,6 +77,7 @@ def _render_account(request: UserRequest, status: int = 200, **context: Any) -> 
         "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in visits],
         "here": next((visit.pk for visit in visits if visit.session_id == session_key), None),
         "form": _password_form(user),
+        "servers": mcp_servers.servers_to_sign_in(user),
         **context,
     }
     return render(request, "people/account.html", page_context, status=status)

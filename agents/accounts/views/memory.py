@@ -1,4 +1,4 @@
-"""“Memory”: what is remembered about a user, and everything they can do with it."""
+"""What is remembered about a user or a project, and everything that can be done with it."""
 
 from contextlib import suppress
 from typing import Any
@@ -15,30 +15,27 @@ from agents.access import recently_deleted
 from agents.access.recently_deleted import CannotRestore
 from agents.access.requests import UserRequest
 from agents.accounts.deleted_memories import MAX_TITLE_CHARS, announce, page_of
-from agents.accounts.users import profiles
-from agents.db.sanitize import sanitize_text
 from agents.engine.text import shorten
 from agents.memory import NoteRejected, memories, statements, store
 from agents.memory.statements import subject_of
-from agents.models import Memory, MemoryExclusion, Project
+from agents.models import Memory, Project
 from agents.web.presentation.memory_cards import MemoryCard
 from agents.web.recently_deleted import offer_undo
 
-MAX_QUERY_CHARS = 200
+from .personalization import render_page
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-def memory_page(request: UserRequest) -> HttpResponse:
-    """List the user's memories, and add one."""
-    if request.method == "GET":
-        return _render(request)
-    text = request.POST.get("text", "")
-    try:
-        memories.save(read_form(request))
-    except NoteRejected as reason:
-        return _render(request, 422, problem=str(reason), text=text[:2_000])
-    return redirect("people:memory")
+def add(request: UserRequest) -> HttpResponse:
+    """Add a memory; they are listed on the page *Personalization*."""
+    if request.method == "POST":
+        try:
+            memories.save(read_form(request))
+        except NoteRejected as reason:
+            text = request.POST.get("text", "")[:2_000]
+            return render_page(request, 422, problem=str(reason), text=text)
+    return redirect("people:personalization")
 
 
 def read_form(request: UserRequest, project: Project | None = None) -> Memory:
@@ -53,39 +50,6 @@ def read_form(request: UserRequest, project: Project | None = None) -> Memory:
         kind=Memory.Kind(kind) if kind in Memory.Kind.values else statements.kind_of(text),
         source=Memory.Source.PAGE,
     )
-
-
-def _render(request: UserRequest, status: int = 200, **extra_context: Any) -> HttpResponse:
-    user = request.user
-    query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
-    own = Memory.objects.for_user(user).personal()
-    rows = own.current().search(query).select_related("run")
-    context = {
-        "memories": rows.prefetch_related("replaces"),
-        "proposals": own.proposed().select_related("run"),
-        "query": query,
-        "is_on": profiles.of_user(user).has_memory,
-        "is_excluded": MemoryExclusion.objects.filter(group__user=user).exists(),
-        "kinds": Memory.Kind.choices,
-        "max_chars": Memory.MAX_CHARS,
-        **extra_context,
-    }
-    partial = "#found" if request.htmx else ""
-    return render(request, f"people/memory.html{partial}", context, status=status)
-
-
-@require_POST
-def switch(request: UserRequest) -> HttpResponse:
-    """Turn the user's memory on or off; what is saved stays."""
-    profiles.save_setting(request.user, has_memory=request.POST.get("on") == "1")
-    return redirect("people:memory")
-
-
-@require_POST
-def clear(request: UserRequest) -> HttpResponse:
-    """Delete all of the user's own memories at once, with their history."""
-    Memory.objects.filter(user=request.user.pk, project=None).delete()
-    return redirect("people:memory")
 
 
 @require_GET

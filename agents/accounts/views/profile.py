@@ -17,7 +17,6 @@ from django.views.i18n import set_language as set_language_cookie
 from agents.access.requests import UserRequest
 from agents.accounts.models import Profile
 from agents.accounts.users import confusable_names, profiles
-from agents.db.sanitize import sanitize_text
 from agents.web import preferences
 from agents.web.presentation.formats import dates
 
@@ -38,9 +37,6 @@ class ProfileForm(forms.ModelForm):
             "date_format",
             "clock",
             "has_single_keys",
-            "has_instructions",
-            "about_me",
-            "answer_style",
         )
 
     def clean_display_name(self) -> str:
@@ -63,16 +59,6 @@ class ProfileForm(forms.ModelForm):
             )
         return zone
 
-    def clean_about_me(self) -> str:
-        return _clean_text(self.cleaned_data["about_me"])
-
-    def clean_answer_style(self) -> str:
-        return _clean_text(self.cleaned_data["answer_style"])
-
-
-def _clean_text(text: str) -> str:
-    return sanitize_text(text).replace("\r\n", "\n").strip()
-
 
 @never_cache
 @require_http_methods(["GET", "POST"])
@@ -88,7 +74,6 @@ def profile_page(request: UserRequest) -> HttpResponse:
             "languages": [get_language_info(code) for code, _name in settings.LANGUAGES],
             "example": dates.datetime_text(timezone.now()),
             "zone_now": timezone.get_current_timezone_name(),
-            "max_instructions": Profile.MAX_INSTRUCTIONS,
         }
         status = 422 if request.method == "POST" else 200
         return render(request, "people/profile.html", context, status=status)
