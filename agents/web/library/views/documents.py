@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from agents.access.requests import UserRequest
 from agents.db.sanitize import parse_id, sanitize_text
@@ -109,8 +110,9 @@ def _row_or_redirect(request: UserRequest, document: Document) -> HttpResponse:
 
 
 @require_GET
+@vary_on_headers("HX-Request")
 def document_page(request: UserRequest, pk: int) -> HttpResponse:
-    """Display a document, at the place that the URL names."""
+    """Display a document at the place that the URL names, also beside a chat."""
     document = _get_document(request, pk)
     place = viewer.find_place(document, request.GET)
     query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
@@ -118,8 +120,10 @@ def document_page(request: UserRequest, pk: int) -> HttpResponse:
     if hits and not request.GET.keys() & {"part", "chunk", "start"}:
         place = hits[0].place
     with_page = Collection.objects.for_user(request.user).with_page()
+    is_panel = bool(request.htmx)
     context = {
         "document": document,
+        "is_panel": is_panel,
         "view": viewer.build(document, place, parse_id(request.GET.get("at")) or 0),
         "row": listing.DocumentRow(
             document=document,
@@ -131,7 +135,7 @@ def document_page(request: UserRequest, pk: int) -> HttpResponse:
         "back": _back_url(request),
         "has_collection_page": with_page.filter(pk=document.collection_id).exists(),
     }
-    return render(request, "library/document.html", context)
+    return render(request, "library/document.html" + ("#panel" if is_panel else ""), context)
 
 
 @require_GET
