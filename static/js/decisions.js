@@ -12,6 +12,7 @@ export function startDecisions() {
   document.addEventListener("htmx:afterRequest", onAfterRequest);
   document.addEventListener("htmx:oobAfterSwap", onAfterSwap);
   document.addEventListener("keydown", onKeydown);
+  document.addEventListener("click", onClick);
   startPlans();
 }
 
@@ -19,13 +20,31 @@ export function startDecisions() {
 export function markChanged(field) {
   markPlanChanged(field);
   if (field.dataset?.original === undefined) return;
-  field.closest(".approval").toggleAttribute("data-changed", field.value !== field.dataset.original);
+  const approval = field.closest(".approval");
+  const fields = [...approval.querySelectorAll("[data-original]")];
+  approval.toggleAttribute("data-changed", fields.some((other) => other.value !== other.dataset.original));
+}
+
+// Reject opens a field for the reason, which isn't required.
+function onClick({ target }) {
+  const rejecting = target.closest?.(".rejecting > summary")?.parentElement;
+  if (!rejecting || rejecting.open) return;
+  requestAnimationFrame(() => rejecting.closest(".approval").querySelector(".reject-form textarea").focus());
 }
 
 function onKeydown(event) {
+  if (event.key === "Escape") return closeReason(event);
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isComposing(event)) return;
   const field = event.target.closest?.("[data-sends]");
-  field?.closest(".comments, .approval").querySelector("[data-send]").click();
+  field?.closest(".comments, .reject-form, .approval").querySelector("[data-send]").click();
+}
+
+function closeReason({ target }) {
+  const form = target.closest?.(".reject-form");
+  const rejecting = form?.closest(".approval").querySelector(".rejecting");
+  if (!rejecting) return;
+  rejecting.open = false;
+  rejecting.querySelector("summary").focus();
 }
 
 function onBeforeRequest({ target }) {

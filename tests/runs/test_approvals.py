@@ -250,8 +250,40 @@ async def test_live_and_reloaded_page_are_equal_during_an_approval(waiting, pers
     html = await sync_to_async(LiveRunView(waiting.run_id).snapshot)()
 
     assert 'data-status="waiting"' in html
-    assert "Arguments" in html
+    assert "Calculate this?" in html
     assert "csrf" not in html
+
+
+async def test_the_card_says_what_the_call_does_and_the_row_what_was_decided(waiting, person):
+    asked = await sync_to_async(LiveRunView(waiting.run_id, "chat").snapshot)()
+    await decide(person, waiting, arguments=json.dumps({"to": "b@example.org"}))
+    run = await finish_run(waiting)
+    decided = await sync_to_async(LiveRunView(run.pk, "chat").snapshot)()
+
+    assert 'data-effect="at_most_once"' in asked
+    assert "<dt>To</dt>" in asked
+    assert "<dt>Text</dt>" in asked
+    assert 'class="approval"' not in decided
+    assert "edited and approved by you" in decided
+    assert "Original arguments" in decided
+
+
+async def test_an_argument_can_be_edited_in_its_field(waiting, letter, person):
+    client = await as_async_user(person)
+    fields = {
+        "verdict": "approve",
+        f"digest-{waiting.pk}": waiting.digest,
+        f"argument-{waiting.pk}-1": "Good day",
+        f"reason-{waiting.pk}": "Only for rejecting it.",
+    }
+
+    response = await client.post(f"/approvals/{waiting.pk}/", fields)
+
+    assert response.status_code == 302
+    await finish_run(waiting)
+    await waiting.arefresh_from_db()
+    assert letter.sent == [{"to": "a@example.org", "text": "Good day"}]
+    assert (waiting.verdict, waiting.reason) == ("edited", "")
 
 
 # The pages

@@ -14,13 +14,14 @@ from agents.engine import ToolResult, attachments
 from agents.engine.attachments import AttachmentRefused
 from agents.engine.testing import Says
 from agents.engine.tool import Attachment
-from agents.models import Agent, AgentStep, LanguageModel, Run, RunAttachment
+from agents.models import Agent, AgentStep, Run, RunAttachment
 from agents.runs import event_store
 from agents.runs.observability.spans import SpanBuilder
 from agents.runs.observability.trace_span import TraceIdentity
 from tests.conftest import run_question, verify_run
 from tests.engine.conftest import Echo
 from tests.engine.test_attachments import images
+from tests.language_models import unsaved_model
 from tests.pictures import png
 
 pytestmark = [
@@ -167,7 +168,7 @@ async def test_it_is_deleted_with_its_run(drawing, scripted, person):
     ],
 )
 def test_vision_support_comes_from_the_setting_or_the_model_info(model, choice, sees):
-    row = LanguageModel(label="mine", model=model, image_input=choice)
+    row = unsaved_model("mine", model, image_input=choice)
 
     senses = planner_factory._senses(model_setups.ModelSetup(name="mine", row=row))
 

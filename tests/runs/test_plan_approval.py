@@ -54,7 +54,7 @@ async def calls(run):
 async def test_a_plan_is_shown_as_text_not_as_json(waiting):
     html = await card(await Run.objects.aget())
 
-    assert "helper proposes a plan" in html
+    assert "helper asks before it runs a plan" in html
     assert "Run plan" in html
     assert "after sum" in html
     assert "${steps.sum.output} * 2" in html

@@ -234,7 +234,7 @@ async def test_the_asker_approves_a_question_before_others_see_it(sharing, exper
     assert "May we store" not in await inbox(expert)
     assert (await send(expert, sharing, "approve", "Five.")).status_code == 404
     shown = await inbox(person)
-    assert "helper wants to ask the group “Legal”" in shown
+    assert "Send this question to the group “Legal”?" in shown
     assert "They see only the question." in shown
 
     assert (await send(person, sharing, "approve", "")).status_code == 302

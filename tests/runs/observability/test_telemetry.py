@@ -20,7 +20,7 @@ from agents.engine.errors import ModelError
 from agents.engine.events import Event, EventFactory, EventType
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
-from agents.models import Agent, Approval, LanguageModel, Run
+from agents.models import Agent, Approval, Run
 from agents.review.replays import reruns
 from agents.runs import event_store, event_writer
 from agents.runs.observability import log_sinks, telemetry
@@ -35,6 +35,7 @@ from agents.runs.observability.trace_span import (
 from project.environment import Environment
 from tests.collector import Collector
 from tests.conftest import run_question
+from tests.language_models import amake_model
 from tests.runs.conftest import decide
 from tests.wire import DONE, Reply, WireServer, chunk
 
@@ -250,7 +251,7 @@ async def test_spans_have_what_a_backend_needs_to_compute_costs(collector, liste
     said = {**chunk({"content": "42"}, "stop"), "model": "gpt-4.1-2025-04-14", "usage": used}
     async with WireServer([Reply(parts=(said, DONE))]) as server:
         row = {"label": "Fast", "provider": "compatible", "model": "openai/gpt-4.1"}
-        await LanguageModel.objects.acreate(**row, base_url=server.url, api_key="k")
+        await amake_model(**row, base_url=server.url, api_key="k")
         await Agent.objects.aupdate(model="Fast")
         await run_question("What is it?")
     await sync_to_async(telemetry.stop)()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
 from django.utils.functional import cached_property
@@ -14,7 +15,7 @@ from agents.catalog import agent_factory
 from agents.catalog.tools import tool_grants
 from agents.db.sentences import translate
 from agents.engine.plans import ExecutionPlan, ExecutionStep, diff_steps
-from agents.models import Agent, Approval
+from agents.models import Agent, AgentStep, Approval, ToolRegistration
 from agents.runs.plan_edits import (
     MAX_EDITABLE_STEPS,
     WHOLE_PLAN,
@@ -31,13 +32,20 @@ from ..formats.structured_output import OutputView, split_tables
 from ..markdown import render_exact, reveal_invisible
 from ..plans.plan_lines import PlanLine, change_summary, plan_lines
 from ..plans.plan_view import MAX_LINES
+from .arguments import MAX_HTML_CHARS, ArgumentView, argument_views
+from .call_heading import call_heading
+from .decision_words import decision_words
 from .limit_requests import LimitRequestView
 from .question_form import QuestionView
 
-# Limits for a row: characters of arguments, and of their HTML.
+# Limits for a row: characters of arguments; for their HTML, see `arguments`.
 MAX_ARGUMENTS_CHARS = 20_000
-MAX_HTML_CHARS = 40_000
 MAX_EXCERPT_CHARS = 1_000
+EFFECT_LABELS: Mapping[str, Callable[[], str]] = {
+    AgentStep.Effect.READ: lambda: _("Read-only"),
+    AgentStep.Effect.WRITE: lambda: _("Makes changes"),
+    AgentStep.Effect.IRREVERSIBLE: lambda: _("Irreversible"),
+}
 # What was decided about a limit.
 LIMIT_ACTIONS: Mapping[str, Callable[[], str]] = {
     "raise": lambda: _("raised the limit to %(limit)s"),
@@ -60,6 +68,7 @@ class ApprovalView:
     is_in_row: bool = False  # True inside a run, on a page with frames
     form: Mapping[int, Sequence[str]] | None = None  # what was typed into a tool's form
     viewer: int | None = None
+    step_row: AgentStep | None = None  # of the call, as the viewer sees it
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.approval, name)
@@ -69,7 +78,44 @@ class ApprovalView:
         """Where this viewer can allow the tool from now on."""
         if not (self.may_decide and self.approval.is_waiting):
             return ()
-        return tool_grants.scopes(self.approval, self.viewer)
+        return tool_grants.scopes_of_call(self.approval, self.viewer, self._tool, self.effect)
+
+    @property
+    def effect(self) -> str:
+        """What the call does to the outside, as it was when it was requested."""
+        return self.step_row.effect if self.step_row else ""
+
+    @property
+    def effect_label(self) -> str:
+        label = EFFECT_LABELS.get(self.effect)
+        return label() if label else ""
+
+    @property
+    def intention(self) -> str:
+        """Why the agent makes the call, in its own words."""
+        return reveal_invisible(self.step_row.thought.strip()) if self.step_row else ""
+
+    @cached_property
+    def _tool(self) -> ToolRegistration | None:
+        tools = ToolRegistration.objects.select_related("server", "connection")
+        return tools.filter(name=self.approval.tool).first()
+
+    @property
+    def heading(self) -> str:
+        return call_heading(self.approval, self._tool)
+
+    @property
+    def connection(self) -> str:
+        """Where the call goes: a database, a server or an address."""
+        tool = self._tool
+        if tool is None:
+            return ""
+        if tool.connection is not None:
+            return f"{tool.connection.name} ({tool.connection.get_kind_display()})"
+        if tool.server is not None:
+            return tool.server.name
+        # The rest of an endpoint's address is the administrators' business.
+        return urlsplit(tool.endpoint).hostname or ""
 
     @property
     def is_call(self) -> bool:
@@ -112,7 +158,35 @@ class ApprovalView:
 
     @property
     def why_label(self) -> str:
+        if self.approval.why == Approval.Why.AGENT:
+            params = {"agent": self.approval.agent_name}
+            return _("%(agent)s asks before every tool call.") % params
         return self.approval.get_why_display()
+
+    @property
+    def is_in_words(self) -> bool:
+        """Whether it has been decided, and the step's row says so in a few words.
+
+        What a person was asked and answered is part of the conversation and stays.
+        """
+        is_asked = self.approval.asks_person or self.approval.is_elicitation
+        return not self.approval.is_waiting and not is_asked
+
+    @property
+    def decision(self) -> str:
+        """What was decided and by whom, in a few words."""
+        return decision_words(
+            self.approval,
+            self.verdict_label,
+            self.decided_by_name,
+            is_viewer=self.viewer is not None and self.viewer == self.approval.decided_by_id,
+        )
+
+    @property
+    def is_detailed(self) -> bool:
+        """Whether there is more to say about the decision than fits in the step's row."""
+        is_edited = bool(self.approval.new_arguments) and not self.approval.is_budget
+        return is_edited or bool(self.approval.reason or self.approval.granted_scope)
 
     @property
     def verdict_label(self) -> str:
@@ -140,16 +214,6 @@ class ApprovalView:
     def question_parts(self) -> list[OutputView]:
         """The question with tables rendered and invisible characters revealed."""
         return [_reveal_output(output) for output in split_tables(self.question)]
-
-    @property
-    def shared_with(self) -> str:
-        """The group a question would be sent to."""
-        arguments = decode_json(self.approval.arguments)
-        return (
-            reveal_invisible(str(arguments.get("role", "")))
-            if isinstance(arguments, dict)
-            else ""
-        )
 
     @cached_property
     def asked(self) -> QuestionView:
@@ -186,8 +250,27 @@ class ApprovalView:
         return self.typed.get("arguments") or self.readable
 
     @property
-    def is_changed(self) -> bool:
+    def is_json_changed(self) -> bool:
         return self.editable != self.readable
+
+    @property
+    def is_changed(self) -> bool:
+        if self.approval.is_plan:
+            return self.is_json_changed
+        are_typed = any(field.text != field.original for field in self.arguments)
+        return self.is_json_changed or are_typed
+
+    @cached_property
+    def arguments(self) -> list[ArgumentView]:
+        """The arguments as they are meant to be read."""
+        return argument_views(
+            self.approval.pk, decode_json(self.approval.arguments), self.typed
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the call has no arguments."""
+        return decode_json(self.approval.arguments) == {}
 
     @cached_property
     def exact(self) -> SafeString:
@@ -281,6 +364,19 @@ class ApprovalView:
     @property
     def decided_by_name(self) -> str:
         return display_name(self.approval.decided_by)
+
+
+def steps_of(approvals: Sequence[Approval]) -> dict[int, AgentStep]:
+    """Return the steps of pending approvals, without what they returned."""
+    if not approvals:
+        return {}
+    runs = {approval.run_id for approval in approvals}
+    steps = AgentStep.objects.filter(run__in=runs, status=AgentStep.Status.WAITING)
+    by_number = {
+        (step.run_id, step.number): step for step in steps.defer("observation", "request")
+    }
+    found = {row.pk: by_number.get((row.run_id, row.step)) for row in approvals}
+    return {pk: step for pk, step in found.items() if step is not None}
 
 
 def _reveal_output(output: OutputView) -> OutputView:

@@ -47,6 +47,11 @@ class LimitRequestView:
         return _("%(agent)s would exceed its cost limit") % params
 
     @property
+    def question(self) -> str:
+        """What is asked, for those who can raise the limit."""
+        return _("Raise the limit to %(limit)s?") % {"limit": self.amount(self.raised)}
+
+    @property
     def summary(self) -> str:
         is_count = self.measure == "tokens"
         spent = f"{round(self.spent):,}" if is_count else self.amount(self.spent)

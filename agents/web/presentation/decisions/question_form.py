@@ -16,6 +16,7 @@ from agents.engine.question_form import (
     QUESTION_SECONDS,
     FormField,
     host,
+    is_own_page,
     read_fields,
 )
 from agents.models import Approval
@@ -175,7 +176,12 @@ class QuestionView:
     def url(self) -> str:
         """The page to open, if it is a question about a page that can be opened."""
         url = str(self.facts.get("url", ""))
-        return url if url and self.host else ""
+        return url if url and (self.host or self.is_own_page) else ""
+
+    @property
+    def is_own_page(self) -> bool:
+        """Whether it is a page of the product, where the user signs in to the source."""
+        return is_own_page(str(self.facts.get("url", "")))
 
     @cached_property
     def host(self) -> str:
