@@ -1,4 +1,4 @@
-// Links from an answer to observations: what is behind one, and where it is.
+// Citations of an answer: what is behind one, and where it is.
 
 import { citedPlace, clearHighlight, highlight, highlightLater } from "./evidence_place.js";
 import { isComposing, isPlainClick } from "./keys.js";
@@ -40,7 +40,7 @@ export function startEvidence() {
 }
 
 function evidenceLink(target) {
-  return target.closest?.("a.evidence") ?? null;
+  return target.closest?.("a.cite") ?? null;
 }
 
 function showTip(link) {
@@ -85,12 +85,13 @@ function onClick(event) {
   if (button) {
     const isOn = root.toggleAttribute("data-unsupported");
     writeStored(STORAGE_KEY, isOn ? "on" : "off");
+    button.closest("[popover]")?.hidePopover();
     return updateButtons();
   }
-  const link = event.target.closest("a.evidence, a.evidence-step");
+  const link = event.target.closest("a.cite, a.evidence-step");
   if (!link || !isPlainClick(event)) return;
   // A finger has no hover: the first tap explains, the second opens.
-  if (isTouch && link.matches(".evidence") && shownLink !== link) {
+  if (isTouch && link.matches(".cite") && shownLink !== link) {
     event.preventDefault();
     event.stopImmediatePropagation();
     showTip(link);
@@ -101,22 +102,20 @@ function onClick(event) {
   if ("document" in link.dataset) return; // opens its page
   const text = entryOf(link)?.querySelector(".evidence-text");
   const place = text && citedPlace(text);
+  if (link.pathname === location.pathname) event.stopPropagation(); // not in the side panel, too
   const step = openStep(link);
   if (step) event.preventDefault();
   if (!place) return;
   highlight(step ?? document, place);
-  if (!step) highlightLater(place); // a run's page loads the step, unless it is already beside the rows
+  if (!step) highlightLater(place); // it is loaded, unless it is already beside the rows
 }
 
-// In a chat the step is on the page, unless it is folded away.
+// On a shared page the steps are below the answers.
 function openStep(link) {
-  const run = link.closest(".run");
-  const stepNumber = link.hash.replace("#step-", "");
-  const step = document.getElementById(run ? `${run.id.replace("run-", "step-")}-${stepNumber}` : link.hash.slice(1));
+  const step = document.getElementById(link.hash.slice(1))?.closest(".shared-steps > li");
   const details = step?.querySelector("details");
   if (!details) return null;
   for (const closed of [details, step.closest("details")]) if (closed) closed.open = true;
-  if (!step.getClientRects().length) return null;
   step.scrollIntoView({ block: "center" });
   details.querySelector("summary").focus({ preventScroll: true });
   return step;

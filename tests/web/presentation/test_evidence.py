@@ -7,17 +7,17 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from django.template.loader import render_to_string
 from django.test import Client
 
 from agents.models import AgentStep, Run
-from agents.web.presentation import RunView, evidence
+from agents.web.presentation import RunView, evidence, evidence_fragments
 from agents.web.presentation.evidence import (
     annotator,
     cited_rows,
     find_evidence,
     observed,
     sources,
+    statements,
     statements_citing,
 )
 from agents.web.presentation.evidence.figures import figures_in
@@ -36,16 +36,30 @@ def step(number, observation, action="database", **more):
     return AgentStep(number=number, action=action, observation=observation, **done)
 
 
+CITATION = re.compile(
+    r'<a class="cite" href="([^"]*)"(?: data-document)? data-evidence="(\d+)" '
+    r'aria-label="([^"]*)">(\d+)</a>'
+)
+
+
 def links_in(text, *steps):
-    """Return the links of an answer: what is linked, to which step, and what is behind it."""
+    """Return the citations of an answer: their number, step and what is behind them."""
     found = find_evidence(render_markdown(text), observed(steps), "/traces/7/#step-")
-    anchor = r'href="/traces/7/#step-(\d+)" data-evidence="(\d+)">(.+?)</a>'
-    anchors = re.findall(anchor, found.html)
-    return [(label, int(n), found.links[int(at) - 1]) for n, at, label in anchors]
+    return [
+        (int(match[4]), int(match[1].partition("#step-")[2]), found.links[int(match[2]) - 1])
+        for match in CITATION.finditer(found.html)
+    ]
 
 
-def unsupported_in(text, *steps):
-    found = find_evidence(render_markdown(text), observed(steps))
+def cited_text(text, *steps, **more):
+    """Return an answer's HTML with its citations as ⟦1⟧ and its marks as {text}."""
+    html = find_evidence(render_markdown(text), observed(steps), **more).html
+    html = re.sub(r'<span class="unsupported">(.*?)</span>', r"{\1}", html)
+    return CITATION.sub(r"⟦\4⟧", html).strip()
+
+
+def unsupported_in(text, *steps, **more):
+    found = find_evidence(render_markdown(text), observed(steps), **more)
     return re.findall(r'<span class="unsupported">(.*?)</span>', found.html)
 
 
@@ -53,7 +67,7 @@ def unsupported_in(text, *steps):
 def test_a_number_in_brackets_is_a_link_to_its_passage(written):
     [(label, number, link)] = links_in(f"Press Stop {written}.", step(3, PASSAGES, "search"))
 
-    assert (label, number) == (written, 3)
+    assert (label, number) == (1, 3)
     assert link.source.label == "Runs › Stop (runs.md #3)"
     assert link.source.excerpt.startswith("Press the Stop button.")
 
@@ -61,7 +75,7 @@ def test_a_number_in_brackets_is_a_link_to_its_passage(written):
 def test_several_numbers_are_several_links_and_unknown_ones_none():
     links = links_in("As written [1, 2, 9].", step(3, PASSAGES, "search"))
 
-    assert [(label, link.source.number) for label, _, link in links] == [("1", 1), ("2", 2)]
+    assert [(label, link.source.number) for label, _, link in links] == [(1, 1), (2, 2)]
 
 
 def test_with_two_searches_a_citation_links_to_the_matching_passage():
@@ -97,10 +111,10 @@ def test_without_passages_a_number_means_an_observation_in_order():
         ("14,833", "14832.924"),
     ],
 )
-def test_a_figure_is_a_link_to_the_value_it_equals(written, expected):
-    [(label, number, link)] = links_in(f"It was {written} in all.", step(2, ROWS))
+def test_a_figure_is_cited_from_the_value_it_equals(written, expected):
+    [(_, number, link)] = links_in(f"It was {written} in all.", step(2, ROWS))
 
-    assert (label, number, link.match) == (written, 2, expected)
+    assert (number, link.match) == (2, expected)
     assert link.is_rounded == ("924" in expected)
 
 
@@ -130,7 +144,7 @@ def test_figures_are_compared_as_values(written, observed_text):
         "2. second",
     ],
 )
-def test_values_that_may_match_by_chance_are_not_linked(text):
+def test_values_that_may_match_by_chance_are_not_cited(text):
     assert links_in(text, step(2, ROWS + " 2026 2 5.2")) == []
 
 
@@ -153,6 +167,50 @@ def test_unsupported_statements_are_marked():
     ]
 
 
+def test_every_figure_is_matched_by_itself():
+    rows = step(2, '{"rows": [["2026-08", 40, 1200]]}')
+    answer = "There were 40 orders worth $1,200 in August; 3.3% of them were refunded."
+
+    assert cited_text(answer, rows) == (
+        "<p>There were 40 orders worth $1,200 in August; {3.3%} of them were refunded.⟦1⟧</p>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("figure", "observed_text"),
+    [
+        ("$99", "40 orders"),
+        ("3.3万円", "40 orders"),
+        ("17 November 2026", "40 orders on 2026-11-18"),
+        ("12,345", "40 orders worth 12,346"),
+    ],
+)
+def test_figures_of_all_forms_are_marked(figure, observed_text):
+    assert unsupported_in(f"40 orders: {figure}.", step(2, observed_text)) == [figure]
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "question"),
+    [
+        ("40 orders, or 3.3% of all.", "40 orders, 3.28%", ""),  # rounded to few digits
+        ("40 of the 75 newest orders.", "40 orders", "How many of the 75 newest orders?"),
+        ("40 of the 500 newest orders.", "40 orders", ""),  # asked for
+        ("In 2026 there were 40 orders in 7 months.", "40 orders", ""),
+    ],
+)
+def test_figures_that_may_come_from_elsewhere_are_not_marked(answer, result, question):
+    found = step(2, result, action_input={"sql": "SELECT count(*) FROM new LIMIT 500"})
+
+    assert unsupported_in(answer, found, question=question) == []
+
+
+def test_figures_in_compact_json_and_csv_are_found():
+    json_text = '[["2026-08",14832.924,40],["2026-09",5210,44]]'
+
+    for text in (json_text, "month,revenue,orders\n2026-09,5210,44"):
+        assert unsupported_in("Revenue was 5,210 with 44 orders.", step(2, text)) == []
+
+
 def test_nothing_is_marked_if_not_everything_could_be_compared():
     long = step(3, "x " * sources.MAX_SOURCE_CHARS)
 
@@ -165,19 +223,86 @@ def test_sub_agent_answers_and_failed_calls_are_not_evidence():
     assert observed(steps) == ()
 
 
-def test_only_links_and_marks_are_added():
-    text = "**Total**: 5,210 <b>&amp; *x*</b>.\n\n- `x < y` [1]\n\n| a |\n|--|\n| 5210 |\n\n1<2"
-    html = render_markdown(text)
-    found = find_evidence(html, observed([step(2, ROWS)])).html
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Press Stop [1]. *Wait.* [2] Go", "Press Stop.⟦1⟧ <em>Wait.</em>⟦2⟧ Go"),
+        ("Stop [1], or wait [2] and go.", "Stop,⟦1⟧ or wait⟦2⟧ and go."),
+        ("Press Stop [1][2].", "Press Stop.⟦1⟧⟦2⟧"),
+        ("Press Stop ([1]).", "Press Stop (⟦1⟧)."),
+        ("**5,210.** And 5,210", "<strong>5,210.</strong>⟦1⟧ And 5,210⟦1⟧"),
+        ("「停止」を押す【1】。次へ。", "「停止」を押す。⟦1⟧次へ。"),
+        ("Press `5,210. Stop` now", "Press <code>5,210. Stop</code> now"),
+        ("5,210: `a. b`", "5,210: <code>a. b</code>⟦1⟧"),
+        ("`[1]` is code, and [9] unknown.", "<code>[1]</code> is code, and [9] unknown."),
+    ],
+)
+def test_citations_come_after_the_punctuation(text, expected):
+    assert cited_text(text, searched(), step(4, ROWS)) == f"<p>{expected}</p>"
 
-    assert (
-        re.sub(
-            r'<a class="evidence[^>]*>(.*?)</a>|<span class="uns[^>]*>(.*?)</span>',
-            r"\1\2",
-            found,
-        )
-        == html
+
+def test_a_row_of_a_table_is_cited_once_at_its_end():
+    table = "| Month | Sum | Orders |\n|--|--:|--:|\n| Aug [1] | 5,210 | 44 |\n| Sep | 99 | 7 |"
+    html = cited_text(table, searched(), step(4, ROWS + "44"))
+
+    assert re.findall(r"<tr>\n(.*?)</tr>", html.replace(' class="right"', ""), re.DOTALL) == [
+        "<th>Month</th>\n<th>Sum</th>\n<th>Orders</th>\n"
+        '<th class="cited-cell"><span class="visually-hidden">Sources</span></th>',
+        '<td>Aug</td>\n<td>5,210</td>\n<td>44</td>\n<td class="cited-cell">⟦1⟧⟦2⟧</td>',
+        '<td>Sep</td>\n<td>{99}</td>\n<td>7</td>\n<td class="cited-cell"></td>',
+    ]
+
+
+def test_a_column_of_citations_stays_where_it_is():
+    table = "| Month | Source |\n|--|--|\n| Stop | [1] |\n| Wait | [2] |"
+    html = cited_text(table, searched())
+
+    assert "<td>Stop</td>\n<td>⟦1⟧</td>\n</tr>" in html
+    assert "cited-cell" not in html
+
+
+def test_sources_have_the_numbers_that_the_model_gave_them():
+    found = cited(
+        "It was 5,210. Press Stop [1]. Revenue was 14,833.", step(2, ROWS), searched()
     )
+
+    assert [(n, s.title) for n, s in found.listed] == [(1, "Runs"), (2, "Database")]
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (
+            step(2, "435", "calculator", action_input={"expression": "3480 / 8"}),
+            ("calculator", "Calculator", "3480 / 8 = 435"),
+        ),
+        (
+            step(2, "435", action_input={"sql": "SELECT sum(x) FROM y"}),
+            ("database", "Database", "SELECT sum(x) FROM y"),
+        ),
+        (
+            step(2, "435", "shop_orders", action_input={"year": 2026}),
+            ("tool", "Shop orders", "2026"),
+        ),
+        (
+            step(
+                2, '[{"title": "Page", "url": "https://a.example/x", "n": 435}]', "web_search"
+            ),
+            ("globe", "Page", "a.example"),
+        ),
+        (step(2, '[{"name": "Kyoto", "sum": 435}]', "cities"), ("tool", "Cities", "")),
+    ],
+)
+def test_a_source_has_the_title_of_its_tool_and_what_was_asked(made, expected):
+    [(_, source)] = find_evidence("<p>It was 435.</p>", observed([made])).listed
+
+    assert (source.icon, source.title, source.detail) == expected
+
+
+def test_a_sentence_cites_as_few_sources_as_have_its_figures():
+    steps = step(2, "40 orders"), step(3, "40 orders worth 1,200"), step(4, "1,200")
+
+    assert [n for _, n, _ in links_in("There were 40 orders worth 1,200.", *steps)] == [3]
 
 
 def test_the_amount_of_work_is_limited():
@@ -217,9 +342,10 @@ def test_a_run_page_shows_the_evidence_of_its_answer(run, person):
     client = as_user(person)
     page = client.get(f"/traces/{run.pk}/").text
 
-    assert f'href="/traces/{run.pk}/#step-2" data-evidence="1">5,210</a>' in page
+    [(href, _link, name, number)] = CITATION.findall(page)
+    assert (href, name, number) == (f"/traces/{run.pk}/#step-2", "Source 1: Database", "1")
     assert "<mark>5210</mark>" in page
-    assert "#2 database</a>" in page
+    assert f'<a href="/traces/{run.pk}/#step-2" class="evidence-step">' in page
 
 
 @pytest.mark.django_db
@@ -230,7 +356,7 @@ def test_a_shared_run_has_links_only_if_it_has_the_results(run, person, level, i
     url = re.search(r"http://testserver(/shared/[\w-]+/)", answer.text)[1]
     page = Client().get(url).text
 
-    assert ('<a class="evidence evidence-figure" href="#step-2"' in page) == is_linked
+    assert ('<a class="cite" href="#step-2"' in page) == is_linked
     assert ("5210" in page) == is_linked
 
 
@@ -244,7 +370,7 @@ def test_thousands_of_citations_in_one_sentence_are_limited():
     found = find_evidence(html, sources)
 
     assert not found.is_complete
-    assert len(re.findall("evidence-cite", found.html)) <= annotator.MAX_PLACES
+    assert len(CITATION.findall(found.html)) <= statements.MAX_PLACES
 
 
 SAVED = [
@@ -302,7 +428,7 @@ def test_passages_that_were_read_and_not_cited_come_after_the_sources():
     found = cited("Press Stop [1].", searched(), step(4, ROWS))
 
     assert [(s.number, s.place) for s in found.also_read] == [(2, "Page 9")]
-    assert found.used == []
+    assert [(n, s.number) for n, s in found.listed] == [(1, 1)]
 
 
 def test_a_shared_answer_has_no_links_to_documents():
@@ -319,7 +445,7 @@ def test_a_number_means_the_passage_that_the_run_gave_it():
     assert [link.source.step for link in found.links] == [5]
 
 
-def test_a_range_is_linked_by_its_numbers():
+def test_a_range_cites_each_of_its_numbers():
     found = cited("Press Stop [1–2].", searched())
 
     assert [link.source.number for link in found.links] == [1, 2]
@@ -348,10 +474,25 @@ def test_a_structured_answer_lists_its_sources():
 
 
 def test_a_source_without_a_place_quotes_its_beginning():
-    found = cited("Press Stop [1].", searched())
-    nowhere = replace(found.cited[0].passage, heading="", kind="")
-    source = found.cited[0]._replace(passage=nowhere)
+    source = cited("Press Stop [1].", searched()).cited[0]
+    nowhere = source._replace(passage=replace(source.passage, heading="", kind=""))
 
-    html = render_to_string("run/_evidence_source.html", {"source": source, "evidence": found})
+    assert nowhere.detail.startswith(f"“{source.text[:10]}")
 
-    assert f"“{source.text[:10]}" in html
+
+def test_more_than_six_sources_are_folded():
+    steps = [step(number, f"It was {number}{number},000.") for number in range(1, 10)]
+    answer = " ".join(f"It was {number}{number},000." for number in range(1, 10))
+    html = evidence_fragments.evidence_sources(cited(answer, *steps))
+    shown, folded = html.split("<details>")
+
+    assert (shown.count("<li>"), folded.count("<li>")) == (6, 3)
+    assert "<summary>Show all 9<" in folded
+
+
+def test_an_answer_without_results_has_only_the_note():
+    html = evidence_fragments.evidence_bar(find_evidence("<p>Hello.</p>", ()))
+
+    assert "<section" not in html
+    assert "data-sources" not in html
+    assert 'class="evidence-note"' in html

@@ -1,27 +1,37 @@
-"""Writes an answer's HTML with links to its sources."""
+"""Writes an answer's HTML with citations of its sources, and marks what has none."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+from django.utils.html import escape
+from django.utils.translation import gettext as _
 
 from agents.engine.material import CITATION
 
-from .figures import Figure, figures_in, half_width
+from .figures import DIGIT, half_width
 from .source_index import SourceIndex
 from .sources import EXCERPT_CHARS, Observation
-from .text_blocks import Block, linkable_ranges, plain_text
+from .statements import Chain, FoundFigure, Key, Range, Statement, StatementReader, sentences
+from .text_blocks import Block, boundary_after, linkable_ranges, plain_text
 
-Item = TypeVar("Item")
 MAX_LINKS = 200
 MAX_SENTENCES = 300
-MAX_PLACES = 1_000  # citations and figures of the answer
-SENTENCE_END = re.compile(r"(?<=[.!?])[)\]\"'”’]*\s+|(?<=[。！？])[」』）]*|\n+")
+PUNCTUATION = re.compile(r"[.,;:!?)\"'”’。、！？：；）」』…]*")
+OPENING_BRACKETS = "([（［「"
 STATEMENT_TAGS = {"p", "li", "blockquote"}
+CELL = "td"
 UNSUPPORTED = '<span class="unsupported">'
+CITED_CELL = '<td class="cited-cell">'
+CITED_HEADING = '<th class="cited-cell"><span class="visually-hidden">{}</span></th>'
 
 
 class Link(NamedTuple):
-    """What one link in an answer stands for: a place in a source."""
+    """What one citation stands for: a source, or a place in it."""
 
     source: Observation
     before: str = ""
@@ -30,159 +40,290 @@ class Link(NamedTuple):
     is_rounded: bool = False
 
 
+class NumberedSource(NamedTuple):
+    """A source of an answer, with the number of its citations."""
+
+    number: int
+    source: Observation
+
+
+class _Citation(NamedTuple):
+    source: Observation
+    link: int  # which of the links, from 1
+    number: int = 0  # as the model cited it
+
+
+class _Edit(NamedTuple):
+    """A change of a block's text: a citation at a place, a mark around a part, or a cut."""
+
+    start: int
+    end: int
+    change: str | _Citation = ""
+
+
+@dataclass(slots=True)
+class _Row:
+    is_head: bool = False
+    end: int = 0  # which piece ends it
+    citations: list[_Citation] = field(default_factory=list)
+    figures: list[dict[Key, FoundFigure]] = field(default_factory=list)
+    keys: set[Key] = field(default_factory=set)  # sources that its cells cite
+
+
 class Annotator:
-    """Writes blocks with links and marks."""
+    """Writes blocks with citations and marks."""
 
     def __init__(
-        self, index: SourceIndex, base: str, is_cut: bool, documents: str = ""
+        self,
+        index: SourceIndex,
+        base: str,
+        is_cut: bool,
+        documents: str = "",
+        question: Set[Any] = frozenset(),
     ) -> None:
         self.index = index
         self.base = base
         self.documents = documents
-        self.is_complete = index.is_complete and not is_cut
-        self.html: list[str] = []
         self.links: list[Link] = []
+        self._reader = StatementReader(index, question)
+        self._is_comparable = index.is_complete and not is_cut
+        self._pieces: list[str | _Citation] = []
+        self._rows: list[_Row] = []  # of the table it is in
         self._sentences = 0
-        self._places = 0
-        self._link_numbers: dict[tuple[Any, ...], int] = {}
+        self._link_numbers: dict[Link, int] = {}
 
-    def add(self, block: Block | str) -> None:
-        if isinstance(block, str):
-            self.html.append(block)
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything could be compared so far."""
+        return self._is_comparable and not self._reader.is_full
+
+    def add(self, piece: Block | str) -> None:
+        if isinstance(piece, str):
+            self._add_tag(piece)
             return
-        text = "".join(plain_text(kind, segment) for kind, segment in block.segments)
-        if not text.strip():
-            self.html += [segment for _, segment in block.segments]
+        text = half_width("".join([plain_text(*segment) for segment in piece.segments]))
+        if not text or text.isspace():
+            self._pieces += [segment for _, segment in piece.segments]
             return
-        linkable = linkable_ranges(block)
-        spans: list[_Span] = []
-        start = 0
-        for end in [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]:
-            sentence = text[start:end]
-            if sentence.strip():
-                links, has_other_figures = self._links(sentence, start, linkable)
-                spans += links
-                if not links and self._is_unsupported(sentence, has_other_figures, block):
-                    spans.append(_Span(start, start + len(sentence.rstrip()), UNSUPPORTED))
-            start = end
-        self._write(block, spans)
+        ranges = linkable_ranges(piece) if DIGIT.search(text) else []
+        edits: list[_Edit] = []
+        if piece.tag == CELL and self._rows:
+            edits = self._cell_edits(text, ranges)
+        else:
+            for start, end in sentences(text):
+                if text[start:end].strip():
+                    edits += self._sentence_edits(text, start, end, ranges, piece.tag)
+        self._write(piece, edits)
 
-    def _is_unsupported(self, sentence: str, has_figures: bool, block: Block) -> bool:
-        self._sentences += 1
-        is_statement = block.tag in STATEMENT_TAGS and not sentence.rstrip().endswith(
-            ("?", "？", ":", "：")
-        )
-        if not is_statement or self._sentences > MAX_SENTENCES or not self.is_complete:
-            return False
-        return has_figures or not self.index.supports(sentence)
+    def finish(self) -> tuple[str, list[NumberedSource]]:
+        """Return the HTML, and the sources by number.
 
-    def _links(
-        self, sentence: str, start: int, linkable: Sequence[tuple[int, int]]
-    ) -> tuple[list["_Span"], bool]:
-        spans: list[_Span] = []
-        cited_ranges: list[tuple[int, int]] = []
-        for match in self._within_limit(CITATION.finditer(half_width(sentence))):
-            cited_ranges.append(match.span())
-            spans += [
-                span
-                for span in self._citations(match, sentence, start)
-                if _is_within(span, linkable)
+        A source that the model cited keeps the model's number: follow-up questions name it.
+        """
+        citations = [piece for piece in self._pieces if isinstance(piece, _Citation)]
+        numbers: dict[Key, int] = {}
+        sources: dict[int, Observation] = {}
+        for citation in citations:
+            is_new = citation.source.key not in numbers and citation.number not in sources
+            if citation.number and is_new:
+                numbers[citation.source.key] = citation.number
+                sources[citation.number] = citation.source
+        free_numbers = (number for number in count(1) if number not in sources)
+        for citation in citations:
+            if citation.source.key not in numbers:
+                number = next(free_numbers)
+                numbers[citation.source.key] = number
+                sources[number] = citation.source
+        rendered = {
+            link: self._render(source, link, numbers[source.key])
+            for link, (source, *_place) in enumerate(self.links, start=1)
+            if source.key in numbers
+        }
+        html = "".join(
+            [
+                piece if isinstance(piece, str) else rendered[piece.link]
+                for piece in self._pieces
             ]
-        has_others = False
-        for figure in self._within_limit(figures_in(sentence)):
-            is_cited = any(a <= figure.start < b for a, b in cited_ranges)
-            span = _Span(start + figure.start, start + figure.end, "")
-            if is_cited or not _is_within(span, linkable):
-                continue
-            tag = self._figure_tag(figure)
-            if tag:
-                spans.append(span._replace(open=tag))
-            elif not figure.is_trivial:
-                has_others = True
-        return sorted(spans), has_others
+        )
+        return html, [NumberedSource(number, sources[number]) for number in sorted(sources)]
 
-    def _within_limit(self, items: Iterator[Item]) -> Iterator[Item]:
-        """Yield places until the answer has too many of them."""
-        for item in items:
-            self._places += 1
-            if self._places > MAX_PLACES:
-                self.is_complete = False
-                return
-            yield item
+    def _add_tag(self, tag: str) -> None:
+        if tag == "<tr>":
+            self._rows.append(_Row())
+        elif tag.startswith(("<th>", "<th ")):
+            self._rows[-1:] = [_Row(is_head=True)]
+        elif tag == "</tr>" and self._rows:
+            row = self._rows[-1]
+            row.citations += self._figure_citations(row.figures, row.keys)
+            row.end = len(self._pieces)
+        elif tag == "</table>":
+            self._cite_rows()
+        self._pieces.append(tag)
 
-    def _citations(self, match: re.Match[str], sentence: str, start: int) -> Iterator["_Span"]:
-        numbers = list(re.finditer(r"\d+", match[match.lastgroup or 0]))
-        offset = match.start(match.lastgroup or 0)
-        for number in numbers:
-            source_index = self.index.cited(int(number[0]), sentence)
-            if source_index is None:
-                continue
-            tag = self._tag(Link(self.index.sources[source_index]), "evidence-cite")
-            if tag is None:
-                continue
-            span = (offset + number.start(), offset + number.end())
-            span = match.span() if len(numbers) == 1 else span
-            yield _Span(start + span[0], start + span[1], tag)
+    def _cite_rows(self) -> None:
+        """Add a column with the citations of the rows, if they have any."""
+        if any(row.citations for row in self._rows):
+            for row in reversed(self._rows):
+                cell: list[str | _Citation]
+                if row.is_head:
+                    cell = [CITED_HEADING.format(escape(_("Sources")))]
+                else:
+                    cell = [CITED_CELL, *row.citations, "</td>"]
+                self._pieces[row.end : row.end] = cell
+        self._rows = []
 
-    def _figure_tag(self, figure: Figure) -> str | None:
-        hit = self.index.find(figure)
-        if hit is None:
-            return None
-        (source_index, begin, end), is_rounded = hit
-        source = self.index.sources[source_index]
+    def _cell_edits(self, text: str, ranges: Sequence[Range]) -> list[_Edit]:
+        """Leave the citations of a cell to the end of its row, unless it has nothing else."""
+        row = self._rows[-1]
+        statement = self._reader.read(text, 0, len(text), ranges)
+        is_reference = not CITATION.sub("", text).strip()
+        edits: list[_Edit] = []
+        for chain in statement.chains:
+            citations = self._chain_citations(chain, statement)
+            if citations:
+                edits.append(_Edit(chain.start, chain.end))
+            if is_reference:
+                edits += (_Edit(chain.end, chain.end, citation) for citation in citations)
+            else:
+                row.citations += [c for c in citations if c.source.key not in row.keys]
+            row.keys |= _keys(citations)
+        row.figures += statement.figures
+        if self.is_complete:
+            edits += (_Edit(*span, UNSUPPORTED) for span in statement.unsourced)
+        return sorted(edits, key=_position)
+
+    def _sentence_edits(
+        self, text: str, start: int, end: int, ranges: Sequence[Range], tag: str
+    ) -> list[_Edit]:
+        sentence = text[start:end]
+        written_end = start + len(sentence.rstrip())
+        statement = self._reader.read(text, start, end, ranges)
+        edits: list[_Edit] = []
+        keys: set[Key] = set()
+        for chain in statement.chains:
+            citations = self._chain_citations(chain, statement)
+            if not citations:
+                continue
+            keys |= _keys(citations)
+            edits.append(_Edit(chain.start, chain.end))
+            position = chain.end
+            if chain.start == start or text[chain.start - 1] not in OPENING_BRACKETS:
+                following = PUNCTUATION.match(text, chain.end, written_end)
+                position = following.end() if following else position
+            edits += (_Edit(position, position, citation) for citation in citations)
+        found = self._figure_citations(statement.figures, keys)
+        edits += (_Edit(written_end, written_end, citation) for citation in found)
+        if tag in STATEMENT_TAGS and self._can_mark(sentence):
+            if not edits and not self.index.supports(sentence):
+                edits.append(_Edit(start, written_end, UNSUPPORTED))
+            else:
+                edits += (_Edit(*span, UNSUPPORTED) for span in statement.unsourced)
+        return sorted(edits, key=_position)
+
+    def _can_mark(self, sentence: str) -> bool:
+        self._sentences += 1
+        is_statement = not sentence.rstrip().endswith(("?", "？", ":", "："))
+        return is_statement and self._sentences <= MAX_SENTENCES and self.is_complete
+
+    def _chain_citations(self, chain: Chain, statement: Statement) -> list[_Citation]:
+        citations = []
+        for key, (number, source) in chain.sources.items():
+            link = Link(source)
+            if source.passage is None:  # where exactly a result has the figure
+                places = [figure[key] for figure in statement.figures if key in figure]
+                link = self._link(places[0]) if places else link
+            citations.append(self._citation(link, number))
+        return [citation for citation in citations if citation is not None]
+
+    def _figure_citations(
+        self, figures: Sequence[dict[Key, FoundFigure]], keys: Set[Key]
+    ) -> list[_Citation]:
+        """Cite as few sources as have all figures, beside those that are cited already."""
+        counts = Counter(key for figure in figures for key in figure)
+        found: dict[Key, _Citation | None] = {}
+        for figure in figures:
+            if keys.isdisjoint(figure) and found.keys().isdisjoint(figure):
+                key = max(figure, key=counts.__getitem__)
+                found[key] = self._citation(self._link(figure[key]))
+        return [citation for citation in found.values() if citation is not None]
+
+    def _link(self, found: FoundFigure) -> Link:
+        (source_index, begin, end), is_rounded = found
+        source = self.index.figure_sources[source_index]
         half = EXCERPT_CHARS // 2
         prefix = " ".join(source.text[max(0, begin - half) : begin].split("\n")).lstrip()
         suffix = " ".join(source.text[end : end + half].split("\n")).rstrip()
-        link = Link(
+        return Link(
             source,
             f"…{prefix}" if begin > half else prefix,
             source.text[begin:end],
             f"{suffix}…" if end + half < len(source.text) else suffix,
             is_rounded,
         )
-        return self._tag(link, "evidence-figure")
 
-    def _tag(self, link: Link, kind: str) -> str | None:
-        if (number := self._link_numbers.get(link)) is None:
+    def _citation(self, link: Link, number: int = 0) -> _Citation | None:
+        if (index := self._link_numbers.get(link)) is None:
             if len(self.links) >= MAX_LINKS:
                 return None
             self.links.append(link)
-            number = self._link_numbers[link] = len(self.links)
-        if self.documents and link.source.passage is not None and not link.match:
-            href = f"{self.documents}{link.source.number}/"
-            opens = f'href="{href}" data-document'
-            return f'<a class="evidence {kind}" {opens} data-evidence="{number}">'
-        href = f"{self.base}{link.source.step}"
-        return f'<a class="evidence {kind}" href="{href}" data-evidence="{number}">'
+            index = self._link_numbers[link] = len(self.links)
+        return _Citation(link.source, index, number)
 
-    def _write(self, block: Block, spans: list["_Span"]) -> None:
+    def _render(self, source: Observation, link: int, number: int) -> str:
+        target = f'href="{self.base}{source.step}"'
+        if self.documents and source.passage is not None:
+            target = f'href="{self.documents}{source.number}/" data-document'
+        name = _("Source %(number)s: %(title)s") % {"number": number, "title": source.title}
+        return (
+            f'<a class="cite" {target} data-evidence="{link}" '
+            f'aria-label="{escape(name)}">{number}</a>'
+        )
+
+    def _write(self, block: Block, edits: Sequence[_Edit]) -> None:
+        if not edits:
+            self._pieces += [segment for _, segment in block.segments]
+            return
+        starts: list[int] = []
         offset = 0
         for kind, segment in block.segments:
-            if kind == "tag":
-                self.html.append(segment)
-                offset += len(plain_text(kind, segment))
-                continue
-            end = offset + len(segment)
-            position = offset
-            for span in spans if kind == "text" else ():
-                span_start = max(span.start, position)
-                span_end = min(span.end, end)
-                if span_start >= span_end:
-                    continue
-                close = "</a>" if span.open.startswith("<a") else "</span>"
-                self.html += [segment[position - offset : span_start - offset], span.open]
-                self.html += [segment[span_start - offset : span_end - offset], close]
-                position = span_end
-            self.html.append(segment[position - offset :])
-            offset = end
+            starts.append(offset)
+            offset += len(plain_text(kind, segment))
+        starts.append(offset)
+        between: dict[int, list[_Citation]] = {}
+        inside: list[_Edit] = []
+        for edit in edits:
+            index = bisect_left(starts, edit.start, hi=len(block.segments)) - 1
+            is_inside = block.segments[index][0] == "text" and edit.start < starts[index + 1]
+            if isinstance(edit.change, str) or is_inside:
+                inside.append(edit)
+            else:
+                between.setdefault(boundary_after(block, index), []).append(edit.change)
+        remaining = iter(inside)
+        edit_now = next(remaining, None)
+        for index, (kind, segment) in enumerate(block.segments):
+            self._pieces += between.get(index, ())
+            offset = position = starts[index]
+            end = starts[index + 1]
+            while kind == "text" and edit_now is not None and edit_now.start < end:
+                start = max(edit_now.start, position)
+                self._pieces.append(segment[position - offset : start - offset])
+                position = max(start, min(edit_now.end, end))
+                if isinstance(edit_now.change, _Citation):
+                    self._pieces.append(edit_now.change)
+                elif edit_now.change and position > start:
+                    marked = segment[start - offset : position - offset]
+                    self._pieces += [edit_now.change, marked, "</span>"]
+                if edit_now.end > end:
+                    break
+                edit_now = next(remaining, None)
+            self._pieces.append(segment[position - offset :])
+        self._pieces += between.get(len(block.segments), ())
 
 
-class _Span(NamedTuple):
-    start: int
-    end: int
-    open: str
+def _keys(citations: Iterable[_Citation]) -> set[Key]:
+    sources = [citation.source for citation in citations]
+    return {source.key for source in sources} | {source.of_figures.key for source in sources}
 
 
-def _is_within(span: _Span, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether it lies in one segment: a link can't cross other tags."""
-    return any(start <= span.start and span.end <= end for start, end in ranges)
+def _position(edit: _Edit) -> Range:
+    return edit.start, edit.end

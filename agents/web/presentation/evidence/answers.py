@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 
-from .annotator import UNSUPPORTED, Annotator, Link
+from .annotator import UNSUPPORTED, Annotator, Link, NumberedSource
+from .figures import figures_in
 from .source_index import SourceIndex
-from .sources import Observation, Sources
+from .sources import MAX_TOTAL_CHARS, Observation, Sources
 from .text_blocks import split_blocks
 
 MAX_HTML_CHARS = 200_000
@@ -16,37 +18,28 @@ STEP_LINK = "#step-"
 
 @dataclass(frozen=True)
 class Evidence:
-    """An answer's HTML with its links."""
+    """An answer's HTML with its citations."""
 
     html: SafeString
     links: tuple[Link, ...] = ()
     sources: Sources = ()
+    listed: tuple[NumberedSource, ...] = ()  # those it cites, by number
     base: str = ""  # a step's address without its number
     documents: str = ""  # a passage's address without its number, if it can be opened
     is_complete: bool = True  # whether everything could be compared
     has_unsupported: bool = False
 
     @cached_property
-    def used(self) -> list[Observation]:
-        """One source per step that the answer has links to, in their order.
-
-        Passages of documents have a list of their own.
-        """
-        linked = [link.source for link in self.links if link.source.passage is None]
-        steps = {source.step: source for source in reversed(linked)}
-        return [steps[number] for number in sorted(steps)]
-
-    @cached_property
     def cited(self) -> list[Observation]:
-        """The passages that the answer cites, by number."""
+        """The passages that the model itself cited, by number."""
         cited = {link.source.number for link in self.links if not link.match}
         return [source for source in self._passages if source.number in cited]
 
     @cached_property
     def also_read(self) -> list[Observation]:
         """The passages that the model read and the answer doesn't cite."""
-        cited = {source.number for source in self.cited}
-        return [source for source in self._passages if source.number not in cited]
+        listed = {source.key for _number, source in self.listed}
+        return [source for source in self._passages if source.key not in listed]
 
     @cached_property
     def _passages(self) -> list[Observation]:
@@ -61,36 +54,52 @@ def _index(sources: Sources) -> SourceIndex:
     return SourceIndex(sources)
 
 
-@lru_cache(maxsize=128)
 def find_evidence(
     html: str,
     sources: Sources,
     base: str = STEP_LINK,
     is_cut: bool = False,
     documents: str = "",
+    question: str = "",
 ) -> Evidence:
-    """Link the citations and figures of an answer to steps: `base` and a number.
+    """Cite the sources of an answer after its sentences and rows: `base` and a step's number.
 
-    The HTML is that of `render_markdown`. Sentences that no source supports get a class, unless
-    the sources are known to be cut. Citations of passages lead to `documents` and their number.
-    Without sources nothing is written into the HTML: the page marks the whole answer.
+    The HTML is that of `render_markdown`. Sentences that no source supports and figures that no
+    source has get a class, unless the sources are known to be cut. Figures of the question need
+    no source. Citations of passages lead to `documents` and their number. Without sources
+    nothing is written into the HTML: the page marks the whole answer.
     """
+    return _find(html, sources, base, is_cut, documents, question, get_language())
+
+
+@lru_cache(maxsize=128)
+def _find(
+    html: str,
+    sources: Sources,
+    base: str,
+    is_cut: bool,
+    documents: str,
+    question: str,
+    _language: str | None,  # of the names of links
+) -> Evidence:
     if not sources:
         return Evidence(mark_safe(html), base=base, documents=documents, is_complete=not is_cut)
     if len(html) > MAX_HTML_CHARS:
         return Evidence(
             mark_safe(html), (), sources, base=base, documents=documents, is_complete=False
         )
-    annotator = Annotator(_index(sources), base, is_cut, documents)
+    asked = frozenset(figure.value for figure in figures_in(question[:MAX_TOTAL_CHARS]))
+    annotator = Annotator(_index(sources), base, is_cut, documents, asked)
     for block in split_blocks(html):
         annotator.add(block)
-    linked_html = mark_safe("".join(annotator.html))
+    cited_html, listed = annotator.finish()
     return Evidence(
-        linked_html,
+        mark_safe(cited_html),
         tuple(annotator.links),
         sources,
+        tuple(listed),
         base=base,
         documents=documents,
         is_complete=annotator.is_complete,
-        has_unsupported=UNSUPPORTED in linked_html,
+        has_unsupported=UNSUPPORTED in cited_html,
     )

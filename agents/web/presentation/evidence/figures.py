@@ -17,11 +17,14 @@ _DATES = (
 FIGURE = re.compile(
     rf"(?<![A-Za-z0-9_.])(?:(?P<date>{_DATES})|(?P<code>[A-Z]{{2,8}}-\d{{2,12}})"
     r"|(?P<sign>(?<![\w)])[-−])?(?P<currency>[$€£¥])?"
-    r"(?P<digits>\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|\d{1,18}(?:\.\d{1,12})?)(?![\d_]|\.\d|,\d)"
+    r"(?P<digits>\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,20})?|\d{1,18}(?:\.\d{1,20})?)(?![\d_]|\.\d|,\d)"
     r"(?:\s?(?P<scale>thousand|million|billion|[千万億兆]))?"
     rf"(?:\s?(?P<unit>%|円|ドル)|\s?(?P<word>[A-Za-z]{{1,20}}|[{JAPANESE}]{{1,2}}))?)"
 )
 DIGIT = re.compile(r"\d")
+# Commas between values, which hide them if no space follows. In JSON, only texts have others.
+JSON_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,')
+CSV_COMMA = re.compile(r"(?<=\d),(?=\d)(?!\d{3}(?!\d))|(?<=\d{4}),(?=\d)")
 SCALES = {
     "thousand": 10**3,
     "million": 10**6,
@@ -56,6 +59,13 @@ def figures_in(text: str) -> Iterator[Figure]:
         figure = _date(match) if match["date"] else _code_or_number(match)
         if figure is not None:
             yield figure
+
+
+def figures_in_data(text: str) -> Iterator[Figure]:
+    """Return the figures of a tool's result, which can be JSON or CSV."""
+    if text.startswith(("[", "{")):
+        text = JSON_COMMA.sub(lambda match: match[1] or " ", text)
+    return figures_in(CSV_COMMA.sub(" ", text))
 
 
 def half_width(text: str) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -16,9 +17,12 @@ from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
 from agents.engine.material import PASSAGE_HEAD, Passage, parse_passages, recorded_passages
 from agents.engine.text import shorten_line
 from agents.models import AgentStep, DocumentPart, Run
+from agents.tools.calculator import CalculatorTool
+from agents.tools.database import DatabaseTool
 from agents.tools.search import SearchTool
 
-from ..formats.formatting import format_compact
+from ..formats.formatting import format_compact, one_line
+from ..formats.structured_output import field_label
 
 # Limits per answer. Beyond them nothing is linked, and nothing is called unsupported.
 MAX_SOURCES = 100
@@ -30,6 +34,11 @@ LIST_KEYS = ("results", "items", "documents", "passages", "hits", "data")
 # Markdown that a reader of an excerpt doesn't need.
 MARKUP = re.compile(r"\*\*|__|`+|^#{1,6} |^> ", re.MULTILINE)
 LABEL_KEYS = ("title", "name", "url", "source", "id")
+QUERY = re.compile(
+    r'(?:\{"\w+": ")?\s*(?:select\b|with\b.{1,80}\bas\b)', re.IGNORECASE | re.DOTALL
+)
+MAX_RESULT_CHARS = 40  # of a calculation
+PLACE_CHARS = 60
 
 
 class Observation(NamedTuple):
@@ -42,6 +51,49 @@ class Observation(NamedTuple):
     label: str = ""  # where a passage comes from
     asked: str = ""  # what the tool was called with
     passage: Passage | None = None  # set for a passage of a document
+    url: str = ""  # of a page that a search listed
+    is_text: bool = False  # whether it is a text of its own, not a row of data
+
+    @property
+    def key(self) -> tuple[int | str, int]:
+        """What tells it from the other sources of an answer."""
+        if self.passage is not None:
+            return "", self.number
+        return (self.label, self.number) if self.is_text else (self.step, self.number)
+
+    @property
+    def of_figures(self) -> "Observation":
+        """The source of its figures: a text, or else the whole result."""
+        return self if self.is_text else self._replace(number=0, label="")
+
+    @property
+    def title(self) -> str:
+        """The document, the page or the tool."""
+        if self.passage is not None:
+            return self.passage.title
+        return self.label or _tool_title(self.tool)
+
+    @property
+    def detail(self) -> str:
+        """Where in its document it is, or what the tool was asked."""
+        if self.passage is not None:
+            return self.place or f"“{shorten_line(self.excerpt, PLACE_CHARS)}”"
+        if self.label:
+            return _host(self.url) or _tool_title(self.tool)
+        if self.icon == "calculator" and len(self.text) <= MAX_RESULT_CHARS:
+            return one_line(f"{self.asked} = {self.text}")
+        return one_line(self.asked)
+
+    @property
+    def icon(self) -> str:
+        """The symbol of its kind."""
+        if self.passage is not None:
+            return "document"
+        if self.url:
+            return "globe"
+        if self.tool == CalculatorTool.name:
+            return "calculator"
+        return "database" if QUERY.match(self.asked) else "tool"
 
     @property
     def place(self) -> str:
@@ -87,7 +139,9 @@ def observed(steps: Iterable[Any]) -> Sources:
         text = step.observation[: min(MAX_SOURCE_CHARS, remaining_chars)]
         remaining_chars -= len(text)
         if text:
-            call = format_compact(step.action_input)[:MAX_CALL_CHARS]
+            call = (
+                format_compact(step.action_input)[:MAX_CALL_CHARS] if step.action_input else ""
+            )
             # A public copy of a step has no sources.
             saved = recorded_passages(getattr(step, "sources", ()))
             passages = {passage.number: passage for passage in saved}
@@ -115,6 +169,7 @@ def _earlier_passages(step: Any) -> list[Observation]:
             number=passage.number,
             label=passage.title,
             passage=passage,
+            is_text=True,
         )
         for passage in recorded_passages(values)
     ]
@@ -153,15 +208,25 @@ def _tool_steps(run: int) -> QuerySet[AgentStep]:
 def _split(step: int, tool: str, text: str) -> list[Observation]:
     if PASSAGE_HEAD.match(text):
         return [
-            Observation(step, tool, passage.text, passage.number, passage.title)
+            Observation(step, tool, passage.text, passage.number, passage.title, is_text=True)
             for passage in parse_passages(text)
         ]
     items = _listed_items(text) if text.startswith(("[", "{")) else []
     observations = []
     for number, item in enumerate(items, start=1):
         texts = [str(value) for value in item.values() if isinstance(value, str | int | float)]
+        url = item.get("url")
+        url = url if isinstance(url, str) else ""
         observations.append(
-            Observation(step, tool, "\n".join(texts), number, _item_label(item))
+            Observation(
+                step,
+                tool,
+                "\n".join(texts),
+                number,
+                _item_label(item),
+                url=url,
+                is_text=bool(url),
+            )
         )
     return observations or [Observation(step, tool, text)]
 
@@ -182,3 +247,15 @@ def _listed_items(text: str) -> list[dict[str, Any]]:
 def _item_label(item: dict[str, Any]) -> str:
     labels = (item.get(key) for key in LABEL_KEYS)
     return next((label[:200] for label in labels if isinstance(label, str) and label), "")
+
+
+def _tool_title(name: str) -> str:
+    titles = {CalculatorTool.name: _("Calculator"), DatabaseTool.name: _("Database")}
+    return titles.get(name) or field_label(name)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

@@ -66,3 +66,25 @@ def linkable_ranges(block: Block) -> list[tuple[int, int]]:
             ranges.append((offset, offset + size))
         offset += size
     return ranges
+
+
+def boundary_after(block: Block, index: int) -> int:
+    """Return the segment before which an element fits that belongs to the text up to this one.
+
+    It comes after the tags that close there, and never into a link or code.
+    """
+    segments = block.segments
+    boundary = index + 1
+    if segments[index][0] == "code":
+        while boundary < len(segments) and segments[boundary][0] != "text":
+            boundary += 1
+        while segments[boundary - 1][0] == "tag" and not _is_closing(segments[boundary - 1]):
+            boundary -= 1
+        return boundary
+    while boundary < len(segments) and _is_closing(segments[boundary]):
+        boundary += 1
+    return boundary
+
+
+def _is_closing(segment: tuple[str, str]) -> bool:
+    return segment[0] == "tag" and segment[1].startswith("</")

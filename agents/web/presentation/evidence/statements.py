@@ -1,0 +1,143 @@
+"""Reads the sentences of an answer: which sources they cite, and which have their figures."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeVar
+
+from agents.engine.material import CITATION
+from agents.engine.material.citations import MAX_RANGE, cited_numbers
+
+from .figures import DIGIT, figures_in
+from .source_index import Place, SourceIndex
+from .sources import Observation
+
+Item = TypeVar("Item")
+Key = tuple[int | str, int]  # of a source
+Range = tuple[int, int]
+MAX_PLACES = 1_000  # citations and figures of the answer
+SENTENCE_END = re.compile(r"(?<=[.!?])[)\]\"'”’]*\s+|(?<=[。！？])[」』）]*|\n+")
+# Citations after a sentence are its own, unless the next one goes on with them.
+CITED_AFTER = re.compile(rf"(?:(?:{CITATION.pattern})[ \t]*)+(?![ \t]*[a-z])")
+SEPARATOR = re.compile(r"[ \t]?[,、;]?[ \t]?")
+SPACES = " \t\u3000"
+
+
+class FoundFigure(NamedTuple):
+    """Where a source has a figure of the answer."""
+
+    place: Place
+    is_rounded: bool
+
+
+@dataclass(slots=True)
+class Chain:
+    """Citations that the model wrote next to each other, and their sources by number."""
+
+    start: int
+    end: int
+    sources: dict[Key, tuple[int, Observation]]
+
+
+@dataclass(slots=True)
+class Statement:
+    """What a sentence or a cell of a table is based on."""
+
+    chains: list[Chain] = field(default_factory=list)
+    # For each figure, the sources that have it.
+    figures: list[dict[Key, FoundFigure]] = field(default_factory=list)
+    unsourced: list[Range] = field(default_factory=list)
+
+    def add(self, chain: Chain, text: str) -> None:
+        """Add a citation, without the spaces before it."""
+        last = self.chains[-1] if self.chains else None
+        if last and SEPARATOR.fullmatch(text, last.end, chain.start):
+            last.end = chain.end
+            last.sources |= chain.sources
+            return
+        while chain.start > 0 and text[chain.start - 1] in SPACES:
+            chain.start -= 1
+        self.chains.append(chain)
+
+
+class StatementReader:
+    """Reads statements, until the answer has too many citations and figures."""
+
+    def __init__(self, index: SourceIndex, question: Set[Any]) -> None:
+        self.index = index
+        self.question = question  # its figures
+        self.is_full = False
+        self._places = 0
+
+    def read(self, text: str, start: int, end: int, ranges: Sequence[Range]) -> Statement:
+        """Find the sources of a statement; it lies in a text without full-width digits."""
+        sentence = text[start:end]
+        statement = Statement()
+        if not ranges or DIGIT.search(sentence) is None:
+            return statement
+        matches = [
+            match
+            for match in self._within_limit(CITATION.finditer(text, start, end))
+            if _is_within(match.span(), ranges)
+        ]
+        if matches:
+            shared_terms = cache(partial(self.index.shared_terms, sentence))
+            for match in matches:
+                sources: dict[Key, tuple[int, Observation]] = {}
+                for number in cited_numbers(match)[:MAX_RANGE]:
+                    source_index = self.index.cited(number, shared_terms)
+                    if source_index is not None:
+                        source = self.index.sources[source_index]
+                        sources.setdefault(source.key, (number, source))
+                if sources:
+                    statement.add(Chain(match.start(), match.end(), sources), text)
+        for figure in self._within_limit(figures_in(sentence)):
+            span = (start + figure.start, start + figure.end)
+            is_cited = any(match.start() <= span[0] < match.end() for match in matches)
+            if is_cited or not _is_within(span, ranges):
+                continue
+            places, is_rounded = self.index.find(figure)
+            if places:
+                statement.figures.append(self._places_by_source(places, is_rounded))
+            elif not figure.is_trivial and not self.index.explains(figure, self.question):
+                statement.unsourced.append(span)
+        return statement
+
+    def _within_limit(self, items: Iterator[Item]) -> Iterator[Item]:
+        for item in items:
+            self._places += 1
+            if self._places > MAX_PLACES:
+                self.is_full = True
+                return
+            yield item
+
+    def _places_by_source(
+        self, places: Iterable[Place], is_rounded: bool
+    ) -> dict[Key, FoundFigure]:
+        found: dict[Key, FoundFigure] = {}
+        for place in places:
+            key = self.index.figure_sources[place.source].key
+            found.setdefault(key, FoundFigure(place, is_rounded))
+        return found
+
+
+def sentences(text: str) -> Iterator[Range]:
+    """Yield where sentences begin and end, each with the citations after it."""
+    start = 0
+    for match in SENTENCE_END.finditer(text):
+        end = match.end()
+        if end <= start:
+            continue
+        is_followed = "\n" not in match[0] and text.startswith(("[", "【"), end)
+        if is_followed and (cited := CITED_AFTER.match(text, end)):
+            end = cited.end()
+        yield start, end
+        start = end
+    if start < len(text):
+        yield start, len(text)
+
+
+def _is_within(span: Range, ranges: Sequence[Range]) -> bool:
+    """Whether it lies in one segment: a mark can't cross other tags."""
+    return any(start <= span[0] and span[1] <= end for start, end in ranges)

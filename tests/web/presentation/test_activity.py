@@ -1,0 +1,59 @@
+"""The one line that the steps of a finished run fold to."""
+
+from typing import Any
+
+import pytest
+from django.utils import translation
+
+from agents.models import AgentStep, Run
+from agents.web.presentation.steps.activity import activity
+from agents.web.presentation.steps.step_view import StepView
+
+
+def step(kind: str = "tool", **values: Any) -> StepView:
+    row = AgentStep(number=1, kind=kind, **{"status": AgentStep.Status.DONE} | values)
+    return StepView(row, Run(pk=1, status=Run.Status.COMPLETED))
+
+
+def found(*titles: str) -> StepView:
+    return step(action="search", sources=[{"number": 1, "title": title} for title in titles])
+
+
+@pytest.mark.parametrize(
+    ("steps", "phrases"),
+    [
+        ([], []),
+        ([step("thought", thought="Easy.")], ["Thought it through"]),
+        ([step(action="calculator"), step(action="calculator")], ["Calculated"]),
+        ([found("a", "b"), found("a")], ["Searched 2 documents"]),
+        ([found()], ["Searched the documents"]),
+        ([step(action="shop", action_input={"sql": "SELECT 1"})], ["Queried shop"]),
+        ([step(action="send"), step(action="send")], ["Used send 2 times"]),
+        ([step(action="ask_helper", action_input={"task": "x"})], ["Asked helper"]),
+        (
+            [step("plan"), step(action="send", status=AgentStep.Status.FAILED)],
+            ["Planned", "used send", "1 failed call"],
+        ),
+        (
+            [step(action=name) for name in "abcde"],
+            ["Used a", "used b", "used c", "2 more tools"],
+        ),
+    ],
+)
+def test_a_run_says_what_it_did(steps, phrases):
+    with translation.override("en"):
+        assert activity(steps) == phrases
+
+
+@pytest.mark.parametrize(
+    ("row", "is_plain"),
+    [
+        (step("answer"), True),
+        (step("thought", status=AgentStep.Status.RUNNING), True),
+        (step("answer", thought="I have what I need."), False),
+        (step("thought", status=AgentStep.Status.FAILED), False),
+        (step(action="calculator"), False),
+    ],
+)
+def test_only_writing_the_answer_is_nothing_to_look_at(row, is_plain):
+    assert row.is_plain is is_plain
