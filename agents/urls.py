@@ -1,6 +1,6 @@
 from django.urls import path
 
-from agents.web import api, batch_approvals, sandbox, speech, views
+from agents.web import api, batch_approvals, mcp_sign_in, sandbox, speech, views
 
 app_name = "runs"
 urlpatterns = [
@@ -14,6 +14,9 @@ urlpatterns = [
         name="revoke_grant",
     ),
     path("approvals/<int:pk>/", views.decide, name="decide"),
+    path("mcp/<int:pk>/sign-in/", mcp_sign_in.sign_in, name="mcp_sign_in"),
+    path("mcp/<int:pk>/sign-out/", mcp_sign_in.sign_out, name="mcp_sign_out"),
+    path("mcp/callback/", mcp_sign_in.callback, name="mcp_callback"),
     path("sandbox/diagram/", sandbox.frame, {"kind": "diagram"}, name="diagram_frame"),
     path("sandbox/preview/", sandbox.frame, {"kind": "preview"}, name="preview_frame"),
     path("api/runs/<int:pk>/events/", api.events, name="events"),

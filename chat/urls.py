@@ -28,6 +28,7 @@ urlpatterns = [
     path("chat/news/", run_news.poll, name="news"),
     path("palette/", palette.palette, name="palette"),
     path("chat/choices/", choice_pages.choices, name="choices"),
+    path("chat/default-agent/", choice_pages.default_agent, name="default_agent"),
     path("chat/limits/", limit_notes.limit_note, name="limits"),
     path("chat/files/", upload_pages.uploads, name="uploads"),
     path("chat/files/<int:pk>/", upload_pages.file, name="file"),

@@ -3,6 +3,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
 
 from agents.accounts.views import profile, sign_in
+from agents.web.branding import pages as branding
 
 handler400 = "agents.web.error_pages.bad_request"
 handler403 = "agents.web.error_pages.forbidden"
@@ -20,6 +21,7 @@ urlpatterns = [
     path("", include("agents.accounts.urls")),
     path("", include("agents.insight.alerts.urls")),
     path("language/", login_not_required(profile.set_language), name="set_language"),
+    path("", include(branding.urls)),
     path("", include("agents.insight.dashboard.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -4,7 +4,7 @@ from . import access, workflows
 from .activity import audit, experiences, knowledge, runs
 from .agent_admin import agents
 from .guardrail_admin import guardrails
-from .language_models import models
+from .language_models import connections, models
 from .mcp import mcp_servers
 from .metering import budgets
 from .system import settings_page
@@ -14,6 +14,7 @@ __all__ = [
     "access",
     "audit",
     "budgets",
+    "connections",
     "databases",
     "experiences",
     "agents",

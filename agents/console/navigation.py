@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from . import caches
 from .activity import recently_deleted
 from .admin_classes.pages import render_page
-from .system import configuration, health, settings_page
+from .system import branding_page, configuration, health, settings_page
 from .tool_admin import circuit_breakers
 
 Entry = dict[str, Any]  # in the format of Django's templates
@@ -91,7 +91,18 @@ MENU = (
             Tab(
                 "agents.LanguageModel",
                 _("Models"),
-                _("API key, prices and limits of each model."),
+                _("State, prices and limits of each model."),
+            ),
+            Tab(
+                "agents.ModelConnection",
+                _("Connections"),
+                _("Providers and servers, their keys, and which of their models are on."),
+            ),
+            Tab(
+                "admin:agents_languagemodel_defaults",
+                _("Defaults"),
+                _("The model that is used where none is chosen."),
+                "agents.view_languagemodel",
             ),
         ),
     ),
@@ -304,6 +315,12 @@ MENU = (
                 settings_page.VIEW,
             ),
             Tab(
+                "admin:agents_branding",
+                _("Branding"),
+                _("Name, logo, color, banner and start page of the installation."),
+                settings_page.VIEW,
+            ),
+            Tab(
                 "admin:agents_configuration",
                 _("Configuration file"),
                 _("Export, compare and import all settings as one file."),
@@ -325,6 +342,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
         *circuit_breakers.urls(site),
         *configuration.urls(site),
         *settings_page.urls(site),
+        *branding_page.urls(site),
     ]
 
 

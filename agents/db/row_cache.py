@@ -67,6 +67,11 @@ class RowCache(Generic[Rows]):
             self.refresh()
         return self._rows
 
+    @property
+    def last_read(self) -> Rows:
+        """The rows as they were read last, without asking the database."""
+        return self._rows
+
     def refresh(self) -> None:
         """Read the stamp, and the rows if it has changed."""
         with self._lock:

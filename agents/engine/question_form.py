@@ -4,6 +4,7 @@ The schema is a flat object; it comes from a server, so nothing in it is trusted
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -21,6 +22,7 @@ MAX_QUESTION_CHARS = 15_000
 MAX_URL_CHARS = 2_000
 MAX_LABEL_CHARS = 300
 MAX_TEXT_CHARS = 10_000
+OWN_PAGE = re.compile(r"(?:/[a-z0-9-]+)+/")
 FORMATS = {"email", "uri", "date", "date-time"}
 
 FieldKind = Literal["text", "number", "integer", "boolean", "choice", "choices"]
@@ -63,11 +65,17 @@ def check_question(question: Question) -> None:
             _("The question is longer than %(most)s characters.", most=f"{MAX_MESSAGE_CHARS:,}")
         )
     if question.url:
-        host(question.url)
+        if not is_own_page(question.url):
+            host(question.url)
     elif len(json.dumps(dict(question.schema), default=str)) > MAX_QUESTION_CHARS:
         raise QuestionUnavailable(_("The form is too large."))
     else:
         read_fields(question.schema)
+
+
+def is_own_page(url: str) -> bool:
+    """Whether it is a page of the product. Servers can't name one: theirs have a host."""
+    return bool(OWN_PAGE.fullmatch(url))
 
 
 def host(url: str) -> str:

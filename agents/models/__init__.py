@@ -5,8 +5,8 @@ from .catalog.agent_tools import AgentTool
 from .catalog.agents import Agent
 from .catalog.databases import DatabaseConnection
 from .catalog.drafts import AgentDraft
-from .catalog.llms import LanguageModel
-from .catalog.servers import McpServer, ServerSample
+from .catalog.llms import LanguageModel, ModelConnection
+from .catalog.servers import McpServer, McpSignIn, McpSignInAttempt, ServerSample
 from .catalog.tools import ToolRegistration
 from .catalog.versions import AgentVersion
 from .catalog.workflows import Schedule, Workflow, WorkflowVersion
@@ -75,9 +75,12 @@ __all__ = [
     "JobCrash",
     "LanguageModel",
     "McpServer",
+    "McpSignIn",
+    "McpSignInAttempt",
     "Membership",
     "Memory",
     "MemoryExclusion",
+    "ModelConnection",
     "ModelGate",
     "ModelSlot",
     "OutsideTextTopic",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadPattern
-from agents.engine.guardrails import try_pattern
+from agents.engine.guardrails import Pattern
 
 from .catalog.agents import Agent
 from .runs.runs import Run
@@ -46,7 +46,8 @@ class GuardrailPattern(models.Model):
         BLOCK = "block", _("Block")
 
     class Kind(models.TextChoices):
-        PATTERN = "pattern", _("Pattern")
+        WORDS = "words", _("Words or phrases")
+        PATTERN = "pattern", _("Regular expression")
         MODEL = "model", _("Model check")
 
     class Failure(models.TextChoices):
@@ -62,7 +63,7 @@ class GuardrailPattern(models.Model):
     )
     pattern = models.CharField(
         _("pattern"),
-        max_length=1000,
+        max_length=8_000,  # of a list of words; an expression can have 1,000
         blank=True,
         help_text=_("RE2 regular expression. Start with (?i) to ignore case."),
     )
@@ -177,12 +178,19 @@ class GuardrailPattern(models.Model):
     def is_model_check(self) -> bool:
         return self.kind == self.Kind.MODEL
 
+    @property
+    def is_words(self) -> bool:
+        return self.kind == self.Kind.WORDS
+
+    @property
+    def words(self) -> list[str]:
+        """The words and phrases of such a rule."""
+        return [line for line in map(str.strip, self.pattern.splitlines()) if line]
+
     def clean(self) -> None:
         if not self.is_model_check:
-            if not self.pattern:
-                raise ValidationError({"pattern": gettext("Enter a pattern.")})
             try:
-                try_pattern(self.pattern)
+                Pattern(pattern=self.pattern, is_words=self.is_words).try_out()
             except BadPattern as error:
                 raise ValidationError({"pattern": gettext(str(error))}) from error
             return

@@ -165,7 +165,7 @@ class PlanForm:
     ) -> None:
         self.form = form
         self.written = approval.arguments
-        self.typed = _normalize_newlines(form.get(f"arguments-{approval.pk}", ""))
+        self.typed = normalize_newlines(form.get(f"arguments-{approval.pk}", ""))
         self.name = f"plan-{approval.pk}"
         self.capabilities = capabilities
         self.original = PlanDraft.of(original_plan(approval))
@@ -205,7 +205,7 @@ class PlanForm:
     def is_json(self) -> bool:
         """Whether the plan was edited as JSON, which then takes precedence."""
         unchanged = (self.original.facts, self.written)
-        return bool(self.typed) and _parse_value(self.typed) not in unchanged
+        return bool(self.typed) and parse_value(self.typed) not in unchanged
 
     @property
     def arguments(self) -> str:
@@ -230,18 +230,18 @@ class PlanForm:
         arguments: Facts = {}
         for name in self.capabilities.arguments(facts):
             old_value = old_arguments.get(name)
-            old_text = _normalize_newlines(value_text(old_value))
+            old_text = normalize_newlines(value_text(old_value))
             text = self._field_text(f"-{key}-argument-{name}", old_text)
             if name in old_arguments and text == old_text:
                 arguments[name] = old_value
             elif text.strip():
                 is_new_text = old_value is None and self.capabilities.is_text(tool, name)
                 is_text = is_new_text or isinstance(old_value, str)
-                arguments[name] = text if is_text else _parse_value(text)
+                arguments[name] = text if is_text else parse_value(text)
         return arguments
 
     def _field_text(self, field: str, default: str = "") -> str:
-        return _normalize_newlines(self.form.get(f"{self.name}{field}", default))
+        return normalize_newlines(self.form.get(f"{self.name}{field}", default))
 
 
 def value_text(value: Any) -> str:
@@ -251,9 +251,9 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _normalize_newlines(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """Normalize the line ends that browsers send, and drop NUL."""
-    return text.replace("\r\n", "\n").replace("\0", "")
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def _set_or_remove(facts: Facts, name: str, value: Any) -> None:
@@ -262,7 +262,7 @@ def _set_or_remove(facts: Facts, name: str, value: Any) -> None:
         facts[name] = value
 
 
-def _parse_value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Parse JSON; other text is returned unchanged."""
     try:
         return json.loads(text)

@@ -16,7 +16,7 @@ from agents.db import database
 from agents.models import Approval, ToolGrant
 from agents.runs import approvals as approval_service
 
-from .presentation import ApprovalView
+from .presentation import ApprovalView, steps_of
 from .referrer import previous_page
 
 MAX_CALLS = 50
@@ -89,8 +89,12 @@ def _confirmation_context(request: UserRequest) -> dict[str, Any]:
     readable = [
         row for row in rows if not masking.is_masked_for(row.run, request.user, request.session)
     ]
+    steps = steps_of(readable)
     return {
-        "calls": [ApprovalView(row, viewer=request.user.pk) for row in readable],
+        "calls": [
+            ApprovalView(row, viewer=request.user.pk, step_row=steps.get(row.pk))
+            for row in readable
+        ],
         "back": _back(previous_page(request)),
     }
 

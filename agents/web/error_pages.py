@@ -14,6 +14,8 @@ from django.utils import timezone
 
 from agents.db.errors import is_disk_full
 
+from . import branding
+
 RETRY_AFTER_SECONDS = "30"
 
 
@@ -82,6 +84,7 @@ def render_error(
         "is_signed_in": is_signed_in,
         "is_staff": bool(getattr(user, "is_staff", False)),
         "is_console": request.path.startswith(reverse("admin:index")),
+        "branding": branding.last_read(),
         **details,
     }
     html = render_to_string(template or f"{status}.html", context)

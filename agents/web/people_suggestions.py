@@ -44,8 +44,10 @@ def respond(request: UserRequest, members: Collection[int]) -> HttpResponse:
     return response
 
 
-def find_people(typed: str, members: Collection[int]) -> list[Suggestion]:
-    """Return active users who aren't members yet."""
+def find_people(
+    typed: str, members: Collection[int], *, has_emails: bool = False
+) -> list[Suggestion]:
+    """Return active users who aren't members yet, by their names or also their addresses."""
     typed = sanitize_line(typed)[:MAX_NAME_CHARS]
     if not is_long_enough(typed):
         return []
@@ -55,6 +57,8 @@ def find_people(typed: str, members: Collection[int]) -> list[Suggestion]:
     shown_name = Q(profile__display_name__istartswith=typed)
     shown_name |= Q(profile__display_name__icontains=f" {typed}")  # a later word of it
     is_match = Q(username__istartswith=typed) | shown_name | full_name
+    if has_emails:
+        is_match |= Q(email__istartswith=typed)
     users = get_user_model().objects.filter(is_match, is_active=True).select_related("profile")
     suggestions = []
     for user in users.exclude(pk__in=members).order_by("username")[:MAX_PEOPLE]:

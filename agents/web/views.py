@@ -11,10 +11,10 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.access import masking
 from agents.access.requests import UserRequest
 from agents.db import database
-from agents.models import Approval, Run
+from agents.models import AgentStep, Approval, Run
 from agents.models.types import AnyUser
 from agents.runs import approvals as approval_service
-from agents.runs import plan_edits, question_answers
+from agents.runs import argument_edits, plan_edits, question_answers
 
 from . import presentation
 from .referrer import previous_page
@@ -73,33 +73,38 @@ def approvals_link(request: UserRequest) -> HttpResponse:
 async def decide(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
-        if await database.run(_is_elicitation, user, pk):
+        approval = await database.run(_decidable, user, pk)
+        if approval.is_elicitation:
             return await _answer(request, user, pk)
-        form = await database.run(_plan_form, request, user, pk)
-        if form and request.POST.get("verdict") == ADD_STEP:
-            return await database.run(_add_step_response, request, pk, form)
+        form = await database.run(_edit_form, request, approval)
+        plan = form if isinstance(form, plan_edits.PlanForm) else None
+        if plan and request.POST.get("verdict") == ADD_STEP:
+            return await database.run(_add_step_response, request, pk, plan)
         # Fields are named per approval, because without JavaScript they share one form.
         verdict = request.POST.get("verdict", "")
+        is_approved = verdict == "approve" or verdict in ALWAYS_VERDICTS
+        reason_text = request.POST.get(f"reason-{pk}", "").replace("\0", "")
         decision = approval_service.Decision(
             digest=request.POST.get(f"digest-{pk}", ""),
-            is_approved=verdict == "approve" or verdict in ALWAYS_VERDICTS,
+            is_approved=is_approved,
             always=ALWAYS_VERDICTS.get(verdict, ""),
             action="stop" if verdict == "stop" else "",
-            arguments=request.POST.get(f"arguments-{pk}") if form is None else form.arguments,
-            reason=request.POST.get(f"reason-{pk}", "").replace("\0", ""),
+            arguments=form.arguments,
+            # The field of a call is for rejecting it; a person's answer has words either way.
+            reason="" if is_approved and not approval.asks_person else reason_text,
         )
         run = await approval_service.decide(user, pk, decision)
     except Approval.DoesNotExist:
         raise Http404 from None
     except approval_service.DecisionRejected as reason:
-        return await database.run(_rejection_response, request, pk, reason, form)
+        return await database.run(_rejection_response, request, pk, reason, plan)
     if request.htmx:
         return HttpResponse(status=204)
     return redirect(await database.run(_return_url, request, run))
 
 
-def _is_elicitation(user: AnyUser, pk: int) -> bool:
-    return Approval.objects.for_user(user).get(pk=pk).is_elicitation
+def _decidable(user: AnyUser, pk: int) -> Approval:
+    return Approval.objects.for_user(user).get(pk=pk)
 
 
 async def _answer(request: UserRequest, user: AnyUser, pk: int) -> HttpResponse:
@@ -128,12 +133,14 @@ async def _answer(request: UserRequest, user: AnyUser, pk: int) -> HttpResponse:
     return redirect(await database.run(_return_url, request, run))
 
 
-def _plan_form(request: UserRequest, user: AnyUser, pk: int) -> plan_edits.PlanForm | None:
-    """Return the submitted plan form, if the user can decide about that plan."""
-    approval = Approval.objects.for_user(user).get(pk=pk)
-    if not approval.is_plan:
-        return None
-    return plan_edits.PlanForm(request.POST, approval, plan_edits.PlanCapabilities.of(approval))
+def _edit_form(
+    request: UserRequest, approval: Approval
+) -> plan_edits.PlanForm | argument_edits.ArgumentForm:
+    """Return the submitted changes to a plan or to a call's arguments."""
+    if approval.is_plan:
+        capabilities = plan_edits.PlanCapabilities.of(approval)
+        return plan_edits.PlanForm(request.POST, approval, capabilities)
+    return argument_edits.ArgumentForm(request.POST, approval)
 
 
 def _rejection_response(
@@ -167,6 +174,9 @@ def _form_response(
 ) -> HttpResponse:
     """Render the pending approvals with what the user typed for one of them."""
     raw_texts = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
+    fields = argument_edits.field_name(pk, "")
+    names = [name for name in request.POST if name.startswith(fields)]
+    raw_texts |= {name: request.POST.get(name, "") for name in names}
     typed = {name: text.replace("\r\n", "\n") for name, text in raw_texts.items()}
     waiting = [
         replace(view, typed=typed, **changes) if view.pk == pk and view.may_decide else view
@@ -194,13 +204,16 @@ def _return_url(request: UserRequest, run: Run) -> str:
 
 
 def _waiting_views(request: UserRequest) -> list[presentation.ApprovalView]:
-    waiting = (
+    waiting = list(
         Approval.objects.for_user(request.user).waiting().select_related("run__user__profile")
     )
-    return [_approval_view(request, approval) for approval in waiting]
+    steps = presentation.steps_of(waiting)
+    return [_approval_view(request, approval, steps.get(approval.pk)) for approval in waiting]
 
 
-def _approval_view(request: UserRequest, approval: Approval) -> presentation.ApprovalView:
+def _approval_view(
+    request: UserRequest, approval: Approval, step: AgentStep | None
+) -> presentation.ApprovalView:
     """Return the view of an approval, masked in a rerun of another user's question.
 
     A masked one can't be decided. An expert sees the question as it is, and nothing else.
@@ -209,7 +222,8 @@ def _approval_view(request: UserRequest, approval: Approval) -> presentation.App
     if is_for_others and not approval.run.has_participant(request.user):
         return presentation.ApprovalView(approval, is_inside=False, viewer=request.user.pk)
     if not masking.is_masked_for(approval.run, request.user, request.session):
-        return presentation.ApprovalView(approval, viewer=request.user.pk)
+        return presentation.ApprovalView(approval, viewer=request.user.pk, step_row=step)
     hidden = masking.mask_row(approval)
     hidden.run = masking.mask_row(approval.run)
-    return presentation.ApprovalView(hidden, may_decide=False)
+    hidden_step = masking.mask_row(step) if step else None
+    return presentation.ApprovalView(hidden, may_decide=False, step_row=hidden_step)

@@ -32,6 +32,12 @@ class FileView:
         return reverse("chat:file", args=[self.row.pk])
 
     @property
+    def document_url(self) -> str:
+        """Return the address of its text, if it has one."""
+        pk = self.row.document_id
+        return reverse("library:document", args=[pk]) if pk is not None else ""
+
+    @property
     def player(self) -> str:
         """Return the element that plays it: `audio`, `video`, or nothing."""
         is_playable = self.row.mime_type in INLINE_TYPES

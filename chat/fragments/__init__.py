@@ -17,6 +17,7 @@ from .messages import (
     render_new_message,
     render_question,
     render_removed,
+    render_versions,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "render_people",
     "render_question",
     "render_removed",
+    "render_versions",
 ]

@@ -34,10 +34,10 @@ MESSAGE = Element("""\
   <div class="message-tools">
     {fork}
     {edit}
-    {save_prompt}
     {delete}
   </div>
   {run}
+  {versions}
 </article>
 """)
 EDIT_LINK = Element(
@@ -47,13 +47,6 @@ EDIT_LINK = Element(
     title=gettext_lazy("Edit"),
     icon=icon("rename"),
     label=gettext_lazy("Edit message"),
-)
-SAVE_PROMPT_BUTTON = Element(
-    """\
-<button type="button" class="icon-button needs-js" title="{label}" data-save-prompt>\
-{icon}<span class="visually-hidden">{label}</span></button>""",
-    icon=icon("prompt"),
-    label=gettext_lazy("Save as prompt"),
 )
 DELETE_LINK = Element(
     """\
@@ -79,6 +72,7 @@ OTHERS_HEADING = """\
 <span class="visually-hidden">{}</span></h2>"""
 TEXT = Element("<p{scrolls}>{text}</p>")
 FORK = Element('<div id="fork-{pk}" class="fork" data-fork="{fork}">{switch}</div>')
+VERSIONS = Element('<div id="versions-{pk}" class="answer-versions">{switch}</div>')
 
 
 @dataclass(frozen=True)
@@ -150,13 +144,11 @@ def render_message(message: MessageView, user: User) -> SafeString:
     """Render a message with what its user can do with it, and its run."""
     row = message.message
     edit = ""
-    save_prompt = ""
     delete = ""
     message_url = f"{cached_url('chat:session', row.session_id)}messages/{row.pk}/"
     is_editable = message.may_write and row.author_id == user.pk
     if is_editable:
         edit = EDIT_LINK(url=f"{message_url}edit/")
-        save_prompt = SAVE_PROMPT_BUTTON()
     if is_editable or row.session.user_id == user.pk:
         delete = DELETE_LINK(url=f"{message_url}delete/")
     if message.view:
@@ -170,9 +162,9 @@ def render_message(message: MessageView, user: User) -> SafeString:
         question=render_question(message, user),
         fork=render_fork(row.session_id, row.pk, message.fork),
         edit=edit,
-        save_prompt=save_prompt,
         delete=delete,
         run=run,
+        versions=render_versions(row.session_id, row.pk, message.fork),
     )
 
 
@@ -221,12 +213,21 @@ def render_question(message: MessageView, user: User) -> SafeString:
 
 
 def render_fork(session: int, message: int, fork: Fork | None) -> SafeString:
-    """Render where a message is among its siblings; empty if it has none."""
+    """Render which version of a question this is; empty if there is only one."""
     switch = ""
-    if fork:
-        context = {"pk": message, "session": session, "fork": fork}
+    if fork and fork.question:
+        context = {"pk": message, "session": session, "fork": fork.question, "of": "question"}
         switch = render_to_string("chat/messages/_fork.html", context)
     return FORK(pk=message, fork=fork or "", switch=switch)
+
+
+def render_versions(session: int, message: int, fork: Fork | None) -> SafeString:
+    """Render which version of the answer this is; empty if there is only one."""
+    switch = ""
+    if fork and fork.answer:
+        context = {"pk": message, "session": session, "fork": fork.answer, "of": "answer"}
+        switch = render_to_string("chat/messages/_fork.html", context)
+    return VERSIONS(pk=message, switch=switch)
 
 
 def render_removed(message: int) -> SafeString:

@@ -187,6 +187,7 @@ class Conversation:
             fork = self.forks.get(pk)
             if fork != former_forks.get(pk):
                 frames.append(fragments.render_fork(self.session.pk, pk, fork))
+                frames.append(fragments.render_versions(self.session.pk, pk, fork))
         missed = MissedMessages(self, path, new_run, sent_message)
         while missed.read_batch():
             pass

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from agents.accounts.users import profiles
 from agents.catalog.language_models import model_choices, model_setups
 from agents.catalog.language_models.model_choices import ModelChoice
 from agents.catalog.samples import sample_questions
@@ -54,7 +55,7 @@ class AgentChoice:
     promise: LazyText
     allows_model: bool
     allows_parameters: bool
-    is_default: bool  # answers if none is chosen
+    is_default: bool  # new chats start with it
 
     @property
     def abilities(self) -> str:
@@ -87,6 +88,9 @@ def list_agents(user: User, models: Sequence[LanguageModel] | None = None) -> li
     ranks = {agent: rank for rank, agent in enumerate(dict.fromkeys(recent_agents))}
     in_order = sorted(agents, key=lambda agent: ranks.get(agent.pk, len(ranks)))
     default = model_setups.default_model(models)
+    own_default = profiles.of_user(user).default_agent_id
+    pinned = [agent for agent in agents if agent.pk == own_default]
+    first = next(iter(pinned or agents), None)
     choices = []
     for agent in in_order:
         name = agent.model or default.model
@@ -110,7 +114,7 @@ def list_agents(user: User, models: Sequence[LanguageModel] | None = None) -> li
                 promise=PRIVACY_NOTES.get(agent.personal_data, ""),
                 allows_model=agent.allows_model_choice,
                 allows_parameters=agent.allows_parameter_choice,
-                is_default=agent is agents[0],
+                is_default=agent is first,
             )
         )
     return choices

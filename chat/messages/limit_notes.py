@@ -16,6 +16,7 @@ from agents.metering.budgets.refusals import scope_phrase
 from agents.metering.budgets.windows import window_start
 from agents.models import Agent, Quota
 from agents.web.presentation.formats.dates import datetime_text, time_text
+from agents.web.presentation.formats.links import mail_url
 
 WARNING = 80  # percent
 FULL = 100
@@ -27,6 +28,11 @@ class LimitNote:
     """The limit of which the most is used."""
 
     state: BudgetState
+
+    @property
+    def administrator_mail(self) -> str:
+        """The link to an email in which the user asks for a higher limit."""
+        return mail_url(_("Request for a higher limit"), self.sentence)
 
     @property
     def percent(self) -> int:

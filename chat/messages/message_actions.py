@@ -16,7 +16,7 @@ from agents.models import Run
 from agents.runs import pubsub
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from chat.sessions import branches, message_deletion
+from chat.sessions import branches, message_deletion, titles
 
 from . import dispatching, run_factory, submission
 from .run_options import RunOptions
@@ -57,9 +57,11 @@ async def edit(
     """Send a message again with another text, as a new branch beside it."""
     original = await database.run(find_own, session, user, pk)
     agent = agent or await database.run(_agent_of, original, user)
-    return await submission.submit(
+    message = await submission.submit(
         session, user, text, client_id, agent, page=page, instead_of=original.pk
     )
+    await titles.renew(session, message)
+    return message
 
 
 async def regenerate(

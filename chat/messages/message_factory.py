@@ -125,6 +125,7 @@ def _create_session(draft: Draft, text: str, options: RunOptions) -> ChatSession
     if draft.is_temporary:
         return temporary.create(user, options.dump())
     title = request.version.workflow.name if request else titles.first_title(agent, text)
+    title = titles.distinct(user.pk, title)
     project = None
     if draft.project is not None:
         project = Project.objects.for_user(user).filter(pk=draft.project).first()

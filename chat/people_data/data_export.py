@@ -48,6 +48,7 @@ from agents.models import (
 from agents.review import exports
 from agents.review.experiments.models import Experiment
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
+from agents.web import branding
 from agents.web.library import personal_data
 from chat.models import Attachment, ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
 from chat.transfer.exports import chat_export, zip_stream
@@ -165,8 +166,11 @@ def _readme(user: User) -> str:
     escaped_name = re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", name)
     paragraphs = [
         f"# {escaped_name}",
-        _("Data that Ashiato stores about this user, as of %(time)s.")
-        % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
+        _("Data that %(installation)s stores about this user, as of %(time)s.")
+        % {
+            "installation": branding.current().name,
+            "time": timezone.localtime().strftime("%Y-%m-%d %H:%M"),
+        },
         "\n".join(f"- `{file}`: {description}" for file, description in contents.items()),
         _(
             "In shared chats, personal data is masked in what other members wrote, in its "

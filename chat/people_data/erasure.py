@@ -20,6 +20,7 @@ from agents import runs
 from agents.access import audit
 from agents.accounts.authentication import sessions
 from agents.accounts.users import roles
+from agents.catalog import mcp_servers
 from agents.db import database
 from agents.engine.events import EventType
 from agents.knowledge.embeddings.queries import QUERIES
@@ -34,6 +35,7 @@ from agents.models import (
     ChunkVector,
     Deletion,
     DocumentPart,
+    McpSignIn,
     Membership,
     Run,
     RunAttachment,
@@ -65,6 +67,7 @@ WIPED_MODELS: list[type[Model]] = [
     RunAttachment,
     CacheEntry,
     Deletion,
+    McpSignIn,
     User,
     Session,
 ]
@@ -86,6 +89,7 @@ async def erase(user: User, by: User | None) -> Report:
         Run.objects.live().filter(erasure_scope.runs_filter(user)) | shared_runs
     ).distinct():
         await runs.stop(run)
+    await mcp_servers.end_sign_ins_of_user(user)
     return await database.run(finish, user)
 
 

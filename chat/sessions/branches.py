@@ -5,7 +5,7 @@ children have higher ids than their parent, and siblings are ordered by id. The 
 is the path from the root to the message before.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 
@@ -102,8 +102,8 @@ def visible_path(session: ChatSession, user: User) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
-    """A message's place among its siblings."""
+class Versions:
+    """A place among the versions of a question, or of its answer."""
 
     number: int
     count: int
@@ -114,22 +114,54 @@ class Fork:
         return f"{self.number}/{self.count} {self.previous or ''} {self.next or ''}"
 
 
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A message's place among its siblings: another question, or the same one asked again."""
+
+    question: Versions | None
+    answer: Versions | None
+
+    def __str__(self) -> str:
+        return f"{self.question or ''} {self.answer or ''}"
+
+
 def forks(tree: Tree, path: Iterable[int]) -> dict[int, Fork]:
     """Return the messages of a path that have siblings."""
     if tree.is_linear:
         return {}
-    forks_by_message = {}
-    for pk in path:
-        siblings = tree.siblings(pk)
-        if len(siblings) > 1:
-            index = siblings.index(pk)
-            forks_by_message[pk] = Fork(
-                number=index + 1,
-                count=len(siblings),
-                previous=siblings[index - 1] if index else None,
-                next=siblings[index + 1] if index + 1 < len(siblings) else None,
-            )
-    return forks_by_message
+    siblings_by_message = {
+        pk: siblings for pk in path if len(siblings := tree.siblings(pk)) > 1
+    }
+    every = [sibling for siblings in siblings_by_message.values() for sibling in siblings]
+    texts = dict(Message.objects.filter(pk__in=every).values_list("pk", "text"))
+    return {
+        pk: _fork(pk, siblings, texts)
+        for pk, siblings in siblings_by_message.items()
+        if pk in texts
+    }
+
+
+def _fork(pk: int, siblings: Sequence[int], texts: Mapping[int, str]) -> Fork:
+    """Return the place of a message; another question is entered at its newest answer."""
+    answers_by_text: dict[str, list[int]] = {}
+    for sibling in siblings:
+        if sibling in texts:  # it may have been deleted in the meantime
+            answers_by_text.setdefault(texts[sibling], []).append(sibling)
+    answers = answers_by_text[texts[pk]]
+    questions = [pk if answers is group else group[-1] for group in answers_by_text.values()]
+    return Fork(question=_versions(pk, questions), answer=_versions(pk, answers))
+
+
+def _versions(pk: int, among: Sequence[int]) -> Versions | None:
+    if len(among) < 2:
+        return None
+    index = among.index(pk)
+    return Versions(
+        number=index + 1,
+        count=len(among),
+        previous=among[index - 1] if index else None,
+        next=among[index + 1] if index + 1 < len(among) else None,
+    )
 
 
 def show(session: ChatSession, user: User, message: int) -> bool:

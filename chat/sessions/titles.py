@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -112,6 +112,48 @@ def first_title(agent: Agent, text: str) -> str:
     return make_title(masking.mask_for_storage(agent, inspected.text)) or generic_title()
 
 
+def distinct(user: int, title: str, *, chat: int | None = None) -> str:
+    """Return a title that no other chat in this user's list has, numbered if need be."""
+    others = ChatSession.objects.filter(
+        user=user, title__startswith=title, deleted_at__isnull=True
+    )
+    taken = set(others.exclude(pk=chat).values_list("title", flat=True))
+    numbered = title
+    number = 1
+    while numbered in taken:
+        number += 1
+        numbered = f"{title} ({number})"
+    return numbered
+
+
+async def renew(session: ChatSession, question: Message) -> None:
+    """Name a chat after its first question again, once that was edited."""
+    if question.parent_id is not None or question.run_id is None:
+        return
+    title = await database.run(_save_new_question, session, question)
+    if title:
+        await _publish(session, title)
+
+
+def _save_new_question(session: ChatSession, question: Message) -> str:
+    """Save the title and return it; empty if a user chose another one."""
+    run = Run.objects.select_related("agent").filter(pk=question.run_id).first()
+    if run is None or run.agent is None:
+        return ""
+    title = first_title(run.agent, question.text)
+    title = distinct(session.user_id, title, chat=session.pk)
+    named = ChatSession.objects.filter(pk=session.pk, is_temporary=False)
+    automatic = named.exclude(title_source=ChatSession.TitleSource.PERSON)
+    source = ChatSession.TitleSource.QUESTION
+    return title if automatic.update(title=title, title_source=source) else ""
+
+
+async def _publish(session: ChatSession, title: str) -> None:
+    for user in await database.run(deletion.watchers, session):
+        topic = pubsub.person_topic(user)
+        await pubsub.publish(topic, "chat.named", chat=session.pk, title=title)
+
+
 _naming: set[asyncio.Task[None]] = set()
 _turns = asyncio.Semaphore(2)
 
@@ -172,15 +214,11 @@ async def _name_when_idle(unnamed: Unnamed) -> None:
 
 
 async def _name_chat(unnamed: Unnamed) -> None:
-    chat = unnamed.message.session_id
     try:
         reply = None if unnamed.model is None else await _ask(unnamed, unnamed.model)
         title = await database.run(_save_title, unnamed, reply)
-        if not title:
-            return
-        for user in await database.run(deletion.watchers, unnamed.message.session):
-            topic = pubsub.person_topic(user)
-            await pubsub.publish(topic, "chat.named", chat=chat, title=title)
+        if title:
+            await _publish(unnamed.message.session, title)
     except Exception:  # the title stays as it is
         logger.exception("Can't name the chat of run %s.", unnamed.run.pk)
 
@@ -200,7 +238,8 @@ def _unnamed_messages(run: int) -> QuerySet[Message]:
     }
     earlier = {"session": OuterRef("session"), "pk__lt": OuterRef("pk"), "run__isnull": False}
     answered = Message.objects.filter(**earlier).exclude(run__status=Run.Status.BLOCKED)
-    messages = Message.objects.filter(~Exists(answered.order_by()), run=run, **filters)
+    is_first = ~Exists(answered.order_by()) | Q(parent__isnull=True)
+    messages = Message.objects.filter(is_first, run=run, **filters)
     return messages.select_related("session", "author", "run__agent").defer("run__history")
 
 
@@ -254,6 +293,11 @@ def _save_title(unnamed: Unnamed, reply: PlainReply | None) -> str:
         "title_source": ChatSession.TitleSource.QUESTION,
     }
     title: str = changes["title"]
+    if title:
+        title = distinct(
+            unnamed.message.session.user_id, title, chat=unnamed.message.session_id
+        )
+        changes["title"] = title
     return title if title and update(ChatSession, changes, **is_unchanged) == 1 else ""
 
 

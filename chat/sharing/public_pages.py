@@ -87,7 +87,7 @@ def public_chat(request: HttpRequest, token: str) -> HttpResponse:
             "title": link.snapshot["title"],
             "has_authors": link.snapshot["authors"] > 1,
             "pages": page,
-            "entries": [_entry_view(entry, number) for number, entry in enumerate(page)],
+            "entries": _entry_views(list(page)),
         }
         response = render(request, "chat/sharing/public.html", context)
     for name, value in PRIVATE_HEADERS.items():
@@ -95,7 +95,16 @@ def public_chat(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
-def _entry_view(entry: dict[str, Any], number: int) -> dict[str, Any]:
+def _entry_views(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a page; an answer comes after its question."""
+    questions = ["", *(entry["content"] for entry in entries)]
+    return [
+        _entry_view(entry, number, question)
+        for number, (entry, question) in enumerate(zip(entries, questions, strict=False))
+    ]
+
+
+def _entry_view(entry: dict[str, Any], number: int, question: str) -> dict[str, Any]:
     view = {**entry, "at": datetime.fromisoformat(entry["at"])}
     if entry["role"] == "user":
         return view
@@ -108,7 +117,8 @@ def _entry_view(entry: dict[str, Any], number: int) -> dict[str, Any]:
             for step in steps
         )
         is_cut = any(len(step["result"]) >= MAX_STEP_CHARS for step in steps)
-        evidence = find_evidence(evidence.html, sources, f"#answer-{number}-step-", is_cut)
+        base = f"#answer-{number}-step-"
+        evidence = find_evidence(evidence.html, sources, base, is_cut, question=question)
     return view | {
         "number": number,
         "evidence": evidence,

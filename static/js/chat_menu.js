@@ -1,10 +1,10 @@
-// The export menu closes like any menu: after a choice, on Escape and on a click elsewhere.
+// The menu of a chat closes like any menu: after a choice, on Escape and on a click elsewhere.
 
 import { isComposing } from "./keys.js";
 
-const menu = document.querySelector(".export-menu");
+const menu = document.querySelector(".chat-menu");
 
-export function startExportMenu() {
+export function startChatMenu() {
   if (!menu) return;
   document.addEventListener("click", ({ target }) => {
     if (!menu.contains(target) || target.closest("a")) menu.open = false;

@@ -16,9 +16,11 @@ const composer = document.getElementById("text");
 const menu = document.getElementById("agent-menu");
 const dialog = document.getElementById("delete-message");
 const BUSY_MS = 1600;
+const MENU_HEIGHT = 260; // of the longest menu below an answer
+const MENU_WIDTH = 250;
 const MAX_LOADS = 100; // of earlier messages, until a linked one is found
 let quotedText = ""; // selected text, before the click on a button can clear it
-let lastSwitch = null; // { to, direction, top } of the button that switched branches
+let lastSwitch = null; // { to, direction, of, top } of the button that switched branches
 let menuButton = null; // the button that opened the menu
 let socket = null; // queues while it is closed
 let deletedByKeyboard = false; // whether a deletion was confirmed with it
@@ -28,6 +30,7 @@ export function startMessageActions() {
   document.addEventListener("click", onClick);
   document.addEventListener("pointerdown", onPointerdown);
   document.addEventListener("submit", onSubmit, true);
+  document.addEventListener("beforetoggle", placeMenu, true);
   document.addEventListener("htmx:oobBeforeSwap", onBeforeSwap);
   document.addEventListener("htmx:oobAfterSwap", ({ detail }) => detail.target.id === "deleted-messages" && offerUndoDelete());
   document.addEventListener("htmx:wsAfterMessage", onMessage);
@@ -76,6 +79,7 @@ function onClick(event) {
     if (!control) continue;
     if (control.matches("a")) event.preventDefault();
     act(control);
+    control.closest(".more-menu")?.hidePopover();
     return;
   }
 }
@@ -199,7 +203,8 @@ function onComposerKeydown(event) {
 
 function startSwitch(button) {
   const { top } = button.closest(".message").getBoundingClientRect();
-  lastSwitch = { to: JSON.parse(button.getAttribute("hx-vals")).message, direction: button.dataset.switch, top };
+  const { switch: direction, of } = button.dataset;
+  lastSwitch = { to: JSON.parse(button.getAttribute("hx-vals")).message, direction, of, top };
 }
 
 // The reader stays at the fork, and so does the focus. A new branch is at the end.
@@ -213,7 +218,8 @@ function onMessage() {
   if (!message) return;
   scrollBy({ top: message.getBoundingClientRect().top - lastSwitch.top, behavior: "instant" });
   const directions = [lastSwitch.direction, lastSwitch.direction === "next" ? "previous" : "next"];
-  const buttons = directions.map((direction) => message.querySelector(`[data-switch="${direction}"]:not(:disabled)`));
+  const pager = `[data-of="${lastSwitch.of}"]:not(:disabled)`;
+  const buttons = directions.map((direction) => message.querySelector(`[data-switch="${direction}"]${pager}`));
   lastSwitch = null;
   (buttons[0] ?? buttons[1])?.focus({ preventScroll: true });
 }
@@ -278,6 +284,16 @@ function chooseRegeneration(choice) {
   if (menuButton?.isConnected) regenerate(menuButton, choice);
 }
 
+// Next to its button, above it near the end of the window.
+function placeMenu({ target, newState }) {
+  if (newState !== "open" || !target.matches(".more-menu")) return;
+  const { top, bottom, left } = document.querySelector(`[popovertarget="${target.id}"]`).getBoundingClientRect();
+  const isBelow = innerHeight - bottom > MENU_HEIGHT;
+  target.style.top = isBelow ? `${bottom + 4}px` : "auto";
+  target.style.bottom = isBelow ? "auto" : `${innerHeight - top + 4}px`;
+  target.style.left = `${Math.max(8, Math.min(left, innerWidth - MENU_WIDTH))}px`;
+}
+
 // Copying and quoting
 
 async function copyAnswer(button) {
@@ -290,7 +306,8 @@ function answerText(run) {
 }
 
 function onPointerdown({ target }) {
-  const run = target.closest?.("[data-quote]")?.closest(".run");
+  if (target.closest?.("[data-quote]")) return; // its menu was opened first
+  const run = target.closest?.(".actions")?.closest(".run");
   const selection = getSelection();
   const isHere = run && selection.rangeCount && run.contains(selection.getRangeAt(0).commonAncestorContainer);
   quotedText = isHere ? selection.toString().trim() : "";

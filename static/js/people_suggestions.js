@@ -65,6 +65,7 @@ function onKeydown(event) {
 function chooseOption(input, option) {
   input.value = option.dataset.name;
   closeList(input);
+  input.dispatchEvent(new Event("chosen"));
 }
 
 function closeList(input) {

@@ -18,11 +18,12 @@ export function startPlayer() {
   }, true);
 }
 
-// A page with a player of its own uses that.
+// A document with a player of its own uses that.
 function playLink(link) {
   opener = link;
   const [file, seconds] = link.dataset.play.split("#t=");
-  const media = document.getElementById("player") ?? openBar(link, file);
+  const own = document.getElementById("player");
+  const media = own?.getAttribute("src").startsWith(file) ? own : openBar(link, file);
   const seekAndPlay = () => {
     media.currentTime = Number(seconds);
     media.play().catch(() => {}); // without a sound card, it is at least at the right place

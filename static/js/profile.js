@@ -1,4 +1,4 @@
-// The profile page: counts characters, and offers this device's time zone.
+// The profile page offers this device's time zone.
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const field = document.getElementById("id_time_zone");
@@ -12,15 +12,6 @@ offer.addEventListener("click", () => {
 });
 field.addEventListener("input", updateOffer);
 updateOffer();
-
-for (const text of document.querySelectorAll("[data-counted]")) {
-  const count = document.createElement("p");
-  count.className = "char-count";
-  text.after(count);
-  const update = () => (count.textContent = `${text.value.length} / ${text.maxLength}`);
-  text.addEventListener("input", update);
-  update();
-}
 
 function updateOffer() {
   offer.hidden = !zone || (field.value || field.placeholder) === zone;

@@ -1,8 +1,10 @@
-// What the browser adds to an answer: formulas, diagrams, previews, and tools for code and tables.
+// What the browser adds to an answer: formulas, diagrams, previews, tools for code and tables, and
+// a panel for what it links to.
 
 import { addCodeTools, startCodeTools } from "./prose_code.js";
 import { drawMath } from "./prose_math.js";
 import { addTableTools } from "./prose_tables.js";
+import { startSidePanel } from "./side_panel.js";
 
 let isStarted = false;
 
@@ -10,6 +12,7 @@ export function startProse() {
   if (isStarted) return; // a run's page has two scripts with answers
   isStarted = true;
   startCodeTools();
+  startSidePanel();
   document.addEventListener("htmx:load", ({ target }) => enhance(target));
   enhance(document);
 }

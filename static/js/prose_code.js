@@ -6,13 +6,12 @@ import { drawDiagram } from "./diagrams.js";
 import { createButton, createElement, download, isGrowing, label, selectAll, showDone } from "./prose_parts.js";
 import { makeFocusable } from "./prose_tables.js";
 import { createFrame, sendToFrame } from "./sandbox_frame.js";
+import { openContent } from "./side_panel.js";
 import { readStored, writeStored } from "./storage.js";
 
 const root = document.documentElement;
 const WRAP_KEY = "ashiato-wrap";
-const MAX_HEIGHT = 640;
 const PREVIEWED = new Set(["html", "svg"]);
-let dialog;
 
 export function startCodeTools() {
   if (readStored(WRAP_KEY) === "on") root.dataset.wrap = "";
@@ -40,7 +39,7 @@ function addTools(block, tools, code, language) {
   const text = () => code.textContent;
   const isSvg = language === "xml" && /^\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]/.test(text());
   if (language === "mermaid") addDiagram(block, tools, text());
-  else if (PREVIEWED.has(language) || isSvg) addPreview(block, tools, text, isSvg ? "svg" : language);
+  else if (PREVIEWED.has(language) || isSvg) addPreview(tools, text, isSvg ? "svg" : language);
   const wrap = createButton("wrap", "wrap", toggleWrap);
   code.tabIndex = 0; // it scrolls
   wrap.dataset.wrapLines = "";
@@ -61,16 +60,15 @@ function toggleWrap() {
   writeStored(WRAP_KEY, isOn ? "on" : "off");
 }
 
-// Switches between the code and what it makes.
-function addSwitch(block, tools, name, onSwitch) {
-  const resultButton = createButton(name, "", () => showResult(true), { isText: true });
+// Switches between the code and its diagram.
+function addSwitch(block, tools) {
+  const resultButton = createButton("diagram", "", () => showResult(true), { isText: true });
   const codeButton = createButton("code", "", () => showResult(false), { isText: true });
   tools.append(createElement("span", "code-switch", resultButton, codeButton));
   function showResult(isShown) {
     block.toggleAttribute("data-result", isShown);
     resultButton.setAttribute("aria-pressed", String(isShown));
     codeButton.setAttribute("aria-pressed", String(!isShown));
-    onSwitch(isShown);
   }
   return showResult;
 }
@@ -81,8 +79,12 @@ function addDiagram(block, tools, source) {
   const picture = createElement("div", "diagram", createElement("p", "diagram-note", label("drawing")));
   picture.setAttribute("aria-busy", "true");
   block.append(picture);
-  const showResult = addSwitch(block, tools, "diagram", () => {});
-  const larger = createButton("larger", "expand", () => openLarger(label("diagram"), picture.querySelector("img").cloneNode()));
+  const showResult = addSwitch(block, tools);
+  const larger = createButton("larger", "expand", () => {
+    const image = picture.querySelector("img").cloneNode();
+    image.className = "side-panel-picture";
+    openContent({ title: label("diagram"), content: image, from: larger });
+  });
   larger.disabled = true;
   tools.append(larger);
   picture.start = () => drawInto(block, picture, source, showResult, larger);
@@ -126,36 +128,17 @@ async function drawInto(block, picture, source, showResult, larger) {
 
 const SVG_PAGE = "<!doctype html><meta charset=utf-8><style>body{margin:0;display:grid;place-items:center;min-height:100vh}svg{max-width:100%;height:auto}</style>";
 
-function addPreview(block, tools, text, language) {
-  const preview = createElement("div", "preview");
-  block.append(preview);
-  const page = () => (language === "svg" ? SVG_PAGE : "") + text();
-  const showResult = addSwitch(block, tools, "preview", (isShown) => {
-    // A hidden page would go on running.
-    preview.replaceChildren(...(isShown ? [previewFrame(page()), createElement("p", "preview-note", label("isolated"))] : []));
-  });
-  showResult(false);
-  tools.append(createButton("larger", "expand", () => openLarger(label("preview"), previewFrame(page()), label("isolated"))));
+function addPreview(tools, text, language) {
+  const preview = createButton("preview", "", () => {
+    const frame = previewFrame((language === "svg" ? SVG_PAGE : "") + text());
+    openContent({ title: label("preview"), content: frame, note: label("isolated"), from: preview });
+  }, { isText: true });
+  tools.append(preview);
 }
 
 function previewFrame(html) {
   const frame = createFrame(label("previewFrame"), label("preview"), (data) => {
     if (data.isReady) sendToFrame(frame, { html });
-    const height = Math.min(MAX_HEIGHT, Math.round(Number(data.height)));
-    if (height > 0 && !frame.closest("dialog")) frame.height = String(Math.max(160, height));
   });
   return frame;
-}
-
-function openLarger(title, content, note = "") {
-  dialog?.remove();
-  const close = createButton("close", "close", () => dialog.close());
-  const header = createElement("header", "", createElement("h2", "", title), close);
-  dialog = createElement("dialog", "larger", header, createElement("div", "larger-content", content));
-  if (note) dialog.append(createElement("p", "preview-note", note));
-  dialog.setAttribute("aria-label", title);
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
-  document.body.append(dialog);
-  dialog.showModal();
 }

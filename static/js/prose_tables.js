@@ -35,5 +35,7 @@ export function makeFocusable(box, name = "table") {
 }
 
 function tableCsv(table) {
-  return toCsv([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)));
+  return toCsv([...table.rows].map((row) => [...row.cells].filter(isData).map((cell) => cell.textContent)));
 }
+
+const isData = (cell) => !cell.matches(".cited-cell");

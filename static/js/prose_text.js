@@ -1,6 +1,6 @@
-// An answer as plain text, without the tools that the page adds to it.
+// An answer as plain text, without its citations and the tools that the page adds to it.
 
-const ADDED = ".code-head, .table-tools, .diagram, .preview, .copy-code";
+const ADDED = ".code-head, .table-tools, .diagram, .copy-code, .cite";
 
 export function readableText(answer) {
   const copy = answer.cloneNode(true);

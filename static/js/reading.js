@@ -2,7 +2,7 @@
 
 import { startAnnouncer } from "./announcer.js";
 import { startConnection } from "./connection.js";
-import { startExportMenu } from "./export_menu.js";
+import { startChatMenu } from "./chat_menu.js";
 import { startMessageActions } from "./message_actions.js";
 import { startRatings } from "./rating.js";
 import { startRuns } from "./run.js";
@@ -16,4 +16,4 @@ startRatings();
 startMessageActions();
 startScrolling();
 startSharing();
-startExportMenu();
+startChatMenu();

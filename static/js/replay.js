@@ -1,7 +1,7 @@
 // Replays a run: the frames of a page, on the run's own clock.
 
 import { hasModifier, isComposing } from "./keys.js";
-import { formatDuration, keepOpen, openSteps } from "./run.js";
+import { formatDuration, keepOpen, openRuns } from "./run.js";
 
 const LONG_WAIT_MS = 1000; // a longer wait is skipped…
 const BRIDGE_MS = 600; // …within this time
@@ -38,16 +38,14 @@ document.addEventListener("htmx:oobBeforeSwap", keepOpen);
 document.addEventListener("keydown", onKeydown);
 document.addEventListener("click", onLinkClick);
 document.addEventListener("click", onControlClick);
-document.addEventListener("change", ({ target }) => {
-  if (target.name === "density") openSteps(stage, target.value === "everything");
-});
 byId("play").addEventListener("click", togglePlay);
 scrubber.addEventListener("input", () => seekToTime(Number(scrubber.value)));
 addEventListener("popstate", () => {
   const query = new URLSearchParams(location.search);
   seek(Number(query.get("at")), query.has("ms") ? Number(query.get("ms")) : null);
 });
-if (document.documentElement.dataset.density === "everything") openSteps(stage, true);
+document.documentElement.dataset.steps = "open"; // a replay is watched for its steps
+openRuns(stage, true);
 byId("whole").textContent = formatDuration(recording.duration / 1000);
 stampClocks(stage, currentMs);
 updateControls();
@@ -124,7 +122,7 @@ function restoreState(target) {
     stampClocks(fragment, currentScene.ms);
     stage.replaceChildren(fragment.firstElementChild);
   }
-  openSteps(stage, document.documentElement.dataset.density === "everything");
+  openRuns(stage, true);
 }
 
 // Applies a frame as a live page's socket does.

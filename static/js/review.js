@@ -41,9 +41,9 @@ function useControl(key) {
     document.querySelector(`#panel[data-chosen] .of-step [data-key="${key}"]`) ??
     currentCase().querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
   if (!control) return false;
-  if (control.matches("button")) return control.click();
   openDetails(control);
-  control.focus();
+  if (control.matches("button")) control.click();
+  else control.focus();
 }
 
 function currentCase() {
@@ -81,8 +81,7 @@ function onBeforeSwap({ target, detail }) {
 }
 
 function openDetails(field) {
-  const details = field.closest("details");
-  if (details) details.open = true;
+  for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
 }
 
 // A decided case stays visible, and the next open one is selected. Otherwise the position

@@ -17,27 +17,56 @@ export function startRuns() {
   setInterval(updateClocks, 100);
   document.addEventListener("htmx:oobBeforeSwap", keepOpen);
   document.addEventListener("htmx:oobAfterSwap", onOobAfterSwap);
-  document.addEventListener("htmx:load", ({ target }) => addCopyButtons(target));
-  document.addEventListener("click", onCopyClick);
-  document.addEventListener("change", ({ target }) => {
-    if (target.name === "density") openSteps(document, target.value === "everything");
+  document.addEventListener("htmx:load", ({ target }) => {
+    addCopyButtons(target);
+    if (root.dataset.steps === "open") openRuns(target, true);
   });
+  document.addEventListener("click", onCopyClick);
+  document.addEventListener("click", ({ target }) => {
+    const line = target.closest?.(".run-steps > summary");
+    if (line) line.parentElement.dataset.chosen = "";
+  });
+  document.addEventListener("change", ({ target }) => {
+    if (target.name === "steps") openRuns(document, target.checked);
+  });
+  addEventListener("hashchange", openLinkedStep);
   addCopyButtons(document);
   startProse();
   startEvidence();
   startPlayer();
-  if (root.dataset.density === "everything") openSteps(document, true);
+  if (root.dataset.steps === "open") openRuns(document, true);
+  openLinkedStep();
 }
 
-export function openSteps(within, isOpen) {
-  for (const details of within.querySelectorAll(".step > details")) details.open = isOpen;
+// The steps of live runs are open anyway.
+export function openRuns(within, isOpen) {
+  for (const steps of within.querySelectorAll(".run:not([data-live]) > .run-steps")) {
+    steps.open = isOpen;
+    delete steps.dataset.chosen;
+  }
 }
 
-// A frame has the server's row; only the page knows whether it is open.
+function openLinkedStep() {
+  const step = location.hash.startsWith("#step-") && document.getElementById(location.hash.slice(1));
+  const steps = step && step.closest(".run-steps:not([open])");
+  if (!steps) return;
+  steps.open = true;
+  steps.dataset.chosen = "";
+  step.scrollIntoView({ block: "center" });
+}
+
+// A frame has the server's rows; only the page knows which of them its user opened or closed.
 export function keepOpen({ detail: { fragment } }) {
   for (const details of fragment.querySelectorAll(".step > details")) {
     const old = document.querySelector(`#${CSS.escape(details.parentElement.id)} > details`);
-    details.open = old ? old.open : root.dataset.density === "everything";
+    if (old) details.open = old.open;
+  }
+  for (const steps of fragment.querySelectorAll(".run-steps")) {
+    const old = document.querySelector(`#${CSS.escape(steps.parentElement.id)} > .run-steps`);
+    if (old?.dataset.chosen !== undefined) {
+      steps.open = old.open;
+      steps.dataset.chosen = "";
+    } else if (root.dataset.steps === "open") steps.open = true;
   }
   for (const part of fragment.querySelectorAll(".approval, .comments")) restoreTyped(part);
 }
@@ -58,8 +87,9 @@ function restoreTyped(part) {
     else same.value = field.value;
     markChanged(same);
   }
-  const change = part.querySelector(".change:not(.plan-edit)");
-  if (change) change.open = old?.querySelector(".change")?.open ?? false;
+  for (const details of part.querySelectorAll(":is(.change, .rejecting, .as-json)[id]")) {
+    details.open = document.getElementById(details.id)?.open ?? details.open;
+  }
 }
 
 // A run sent as a whole has ended, waits or was resumed, so the link updates its count; so does

@@ -229,7 +229,7 @@ function showTitle(link) {
   if (link.pathname !== location.pathname) return;
   const title = link.querySelector(".title").textContent;
   document.getElementById("session-title").textContent = title;
-  document.title = `${title} · Ashiato`;
+  document.title = `${title}${document.title.slice(document.title.lastIndexOf(" · "))}`;
 }
 
 // A title that doesn't fit is readable under the pointer.

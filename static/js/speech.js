@@ -65,8 +65,8 @@ function stopSpeaking() {
 }
 
 function setPressed(button, isOn) {
-  const label = button.querySelector(".visually-hidden");
+  const label = button.querySelector("span");
   button.dataset.start ??= label.textContent;
   button.setAttribute("aria-pressed", String(isOn));
-  button.title = label.textContent = isOn ? button.dataset.stop : button.dataset.start;
+  label.textContent = isOn ? button.dataset.stop : button.dataset.start;
 }

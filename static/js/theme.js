@@ -2,7 +2,7 @@
 // colors.
 (() => {
   const root = document.documentElement;
-  const choices = { theme: "auto", density: "steps", sidebar: "open" };
+  const choices = { theme: "auto", steps: "folded", sidebar: "open" };
 
   root.dataset.js = "";
   // The server shows times in this zone until the user chooses another one.
@@ -14,9 +14,10 @@
   addEventListener("pageshow", updateInputs);
   document.addEventListener("change", ({ target }) => {
     if (!(target.name in choices)) return;
-    root.dataset[target.name] = target.value;
+    const isOff = target.type === "checkbox" && !target.checked;
+    root.dataset[target.name] = isOff ? choices[target.name] : target.value;
     try {
-      localStorage.setItem(`ashiato-${target.name}`, target.value);
+      localStorage.setItem(`ashiato-${target.name}`, root.dataset[target.name]);
     } catch {
       // Storage is disabled or full: the choice lasts as long as the page.
     }

@@ -8,6 +8,8 @@ import { startRuns } from "./run.js";
 
 const wideScreen = matchMedia("(min-width: 75rem)");
 const panel = document.getElementById("panel");
+const stepNav = document.querySelector(".step-nav");
+const sideTabs = document.querySelectorAll(".side-tabs [data-side]");
 const announcer = document.getElementById("announcer");
 const PROBLEMS = "[data-status=failed], [data-status=blocked], [data-status=unknown]";
 const LOAD_DELAY_MS = 120;
@@ -39,6 +41,7 @@ function arrangePanel() {
   if (panel.matches(":popover-open")) panel.hidePopover();
   panel.popover = wideScreen.matches ? null : "auto";
   if (wideScreen.matches && !panel.hasChildNodes()) preselect();
+  else if (!wideScreen.matches) showSide("answer");
 }
 
 function openTarget() {
@@ -52,13 +55,23 @@ function openTarget() {
   return true;
 }
 
-// A page starts with the step that went wrong or waits, or with the first one.
+// A page starts with the answer; without one, with the step that went wrong or waits.
 function preselect() {
-  if (!wideScreen.matches) return;
-  const selectors = [`.step:is(${PROBLEMS})`, ".step[data-status=waiting]", ".step"];
+  if (!wideScreen.matches || document.querySelector(".run[data-status=completed]")) return;
+  const selectors = [`.step:is(${PROBLEMS})`, ".step[data-status=waiting]"];
   const step = selectors.map((selector) => document.querySelector(selector)).find(Boolean);
   if (step) chooseStep(step);
-  else panel.textContent = panel.dataset.empty;
+}
+
+// The panel is the answer or a step; on a narrow page the step is a sheet.
+function showSide(side) {
+  stepNav.dataset.side = side;
+  for (const tab of sideTabs) tab.ariaPressed = String(tab.dataset.side === side);
+}
+
+function showAnswer() {
+  history.replaceState(history.state, "", location.pathname + location.search);
+  showSide("answer");
 }
 
 function onClick(event) {
@@ -68,6 +81,11 @@ function onClick(event) {
   if (event.target.closest("[data-close-panel]")) closePanel();
   if (event.target.closest("[data-next-problem]")) moveSelection(1, PROBLEMS);
   if (event.target.closest("[data-load-again]") && selectedStep()) loadDetails(selectedStep());
+  const side = event.target.closest("[data-side]:not(.step-nav)")?.dataset.side;
+  if (side === "answer") showAnswer();
+  else if (side) openSelected();
+  const menu = document.querySelector(".run-menu[open]");
+  if (menu && !menu.contains(event.target)) menu.open = false;
   const reach = event.target.closest("[data-reach]");
   if (reach && openTargetForm(reach.dataset.reach)) event.preventDefault();
   const tab = event.target.closest("#panel .tabs a");
@@ -90,7 +108,7 @@ function onClick(event) {
 function openTargetForm(selector) {
   const form = document.querySelector(selector);
   if (!form) return false;
-  form.open = true;
+  for (let fold = form; fold; fold = fold.parentElement.closest("details")) fold.open = true;
   form.querySelector("textarea, input:not([type=hidden])")?.focus();
   form.scrollIntoView({ block: "center" });
   return true;
@@ -105,7 +123,8 @@ function loadRemaining(then) {
   return true;
 }
 
-function onAfterSettle({ detail: { requestConfig } }) {
+function onAfterSettle({ target, detail: { requestConfig } }) {
+  if (target.matches?.(".step-review:has(.note, .label, .hit)")) target.closest("details").open = true;
   if (requestConfig?.path.includes("/again/")) panel.querySelector("#panel-title")?.focus();
   if (document.querySelector(".more-steps") || !afterLoading) return;
   afterLoading();
@@ -129,6 +148,7 @@ function onKeydown(event) {
   if (!KEY_ACTIONS[key] && !keyControl) return;
   if (key === "Enter" && !event.target.matches(".step > details > summary")) return;
   event.preventDefault();
+  keyControl?.closest("#review")?.setAttribute("open", "");
   if (KEY_ACTIONS[key]) KEY_ACTIONS[key]();
   else if (keyControl.matches("input, textarea")) keyControl.focus();
   else keyControl.click();
@@ -163,7 +183,7 @@ function toggleStep() {
 }
 
 function openSelected() {
-  const step = currentStep();
+  const step = currentStep() ?? selectedStep();
   if (!step) return;
   isChosen = true;
   chooseStep(step, () => panel.querySelector("h2")?.focus());
@@ -174,6 +194,10 @@ function chooseStep(step, then) {
   step.querySelector("summary").setAttribute("aria-current", "true");
   panel.toggleAttribute("data-chosen", isChosen); // keys for notes are about a step only then
   if (isChosen) saveLocation(step);
+  const tab = [...sideTabs].at(-1);
+  tab.hidden = false;
+  tab.textContent = tab.dataset.label.replace("{}", step.id.replace("step-", ""));
+  if (wideScreen.matches) showSide("step");
   clearTimeout(loadTimer);
   loadTimer = setTimeout(() => loadDetails(step, then), LOAD_DELAY_MS);
 }
@@ -239,8 +263,10 @@ function onRequestFailed({ detail }) {
 
 // Leaves the details: a sheet closes, and the focus returns to the row.
 function closePanel() {
-  if (panel.matches(":popover-open")) return panel.hidePopover();
-  selectedStep()?.querySelector("summary").focus();
+  const menu = document.querySelector(".run-menu[open]");
+  if (menu) menu.open = false;
+  else if (panel.matches(":popover-open")) return panel.hidePopover();
+  else selectedStep()?.querySelector("summary").focus();
 }
 
 function onPanelToggle({ newState }) {

@@ -9,10 +9,11 @@ from typing import Any
 from tests.bench import accounts  # sets Django up
 
 from agents.catalog import mcp_servers  # isort: skip
-from agents.models import Agent, LanguageModel, McpServer, ToolRegistration  # isort: skip
+from agents.models import Agent, McpServer, ToolRegistration  # isort: skip
 from agents.accounts.authentication import factors  # isort: skip
 from django.contrib.auth import get_user_model  # isort: skip
 from tests.access import world  # isort: skip
+from tests.language_models import make_model  # isort: skip
 
 PLAIN = Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py"
 ECHO = {"name": "echo", "description": "Says what it was sent.", "parameters": {}}
@@ -77,7 +78,7 @@ def _endpoint(secrets: dict[str, str], provider: str) -> ToolRegistration:
 
 def _models(secrets: dict[str, str], provider: str) -> None:
     for label, kind in {"kept": "openai", "littled": "anthropic"}.items():
-        LanguageModel.objects.create(
+        make_model(
             label=label,
             provider=kind,
             model=f"{kind}/scripted",

@@ -43,6 +43,7 @@ ROUTES = {
     "chat/": change(ACCOUNTS),
     "chat/sessions/": read(ACCOUNTS),
     "chat/choices/": read(ACCOUNTS),
+    "chat/default-agent/": change(ACCOUNTS),
     "chat/limits/": read(ACCOUNTS),
     "chat/search/": read(ACCOUNTS),
     "chat/selected/": change(ACCOUNTS),  # others' chats are left out
@@ -115,9 +116,10 @@ ROUTES = {
     "account/profile/": read(ACCOUNTS),
     "account/setup-guide/": change(ACCOUNTS),
     "account/usage/": read(ACCOUNTS),
+    "account/personalization/": read(ACCOUNTS),
+    "account/personalization/clear/": change(ACCOUNTS),
+    "account/personalization/forget/": change(ACCOUNTS),
     "account/memory/": read(ACCOUNTS),
-    "account/memory/switch/": change(ACCOUNTS),
-    "account/memory/clear/": change(ACCOUNTS),
     "account/memory/export/": read(ACCOUNTS),
     "account/memory/<int:pk>/": read(OWNER),
     "account/memory/<int:pk>/accept/": change(OWNER),
@@ -125,10 +127,6 @@ ROUTES = {
     "account/memory/<int:pk>/undo/": change(OWNER),
     "account/memory/<int:pk>/restore/": change(OWNER),
     "account/learning/": read(ACCOUNTS),
-    "account/learning/switch/": change(ACCOUNTS),
-    "account/learning/style/": change(ACCOUNTS),
-    "account/learning/forget/": change(ACCOUNTS),
-    "account/learning/clear/": change(ACCOUNTS),
     "account/learning/<int:pk>/": read(OWNER),
     "account/learning/<int:pk>/use/": change(OWNER),
     "account/learning/<int:pk>/suggest/": change(OWNER),
@@ -230,8 +228,14 @@ ROUTES = {
     "approvals/<int:pk>/": change(OWNER),
     "api/runs/<int:pk>/events/": read(READERS),
     "api/runs/<int:pk>/speech/": read(MEMBERS),  # reviewers see it masked, a voice can't be
+    "mcp/<int:pk>/sign-in/": read(ROOT),  # everyone, if each user signs in
+    "mcp/<int:pk>/sign-out/": change(NOBODY),  # unless they are signed in there
+    "mcp/callback/": read(ACCOUNTS),  # an error unless they have started to sign in
     "sandbox/diagram/": read(EVERYBODY),
     "sandbox/preview/": read(EVERYBODY),
+    "branding/<int:revision>/<slug:color>.css": read(EVERYBODY),
+    "branding/logo/<str:name>": read(EVERYBODY),
+    "branding/banner/<slug:version>/dismiss/": change(EVERYBODY),
     "login/": read(EVERYBODY),
     "login/second/": read(EVERYBODY),  # back to the first step if that wasn't passed
     "login/app/": read(EVERYBODY),

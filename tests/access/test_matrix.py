@@ -226,6 +226,7 @@ OUTSIDERS = sorted(ACCOUNTS - {"staff", "root"})
 OWN_PAGES = {
     "agents.DatabaseConnection": ["try/", "query/", "1/try/", "1/query/", "1/test/"],
     "agents.McpServer": ["import/"],
+    "agents.ModelConnection": ["1/refresh/", "1/test/"],
     "problems.Problem": ["1/decide/"],
     "suggestions.Suggestion": ["1/decide/"],
     "alerts.AlertChannel": ["1/test/"],

@@ -268,16 +268,19 @@ def _administer(sweep: Sweep) -> None:
     for pk, name in sweep.rows("SELECT id, name FROM agents_toolregistration"):
         if name in {"echo", "far__echo", "plain__environment", "plain__die"}:
             root.post(f"{base}/toolregistration/{pk}/run/", arguments="{}")
-    for pk, label in sweep.rows("SELECT id, label FROM agents_languagemodel"):
-        about = {"label": label, "provider": "compatible", "model": "refuse"}
+    columns = "id, label, connection_id"
+    for pk, label, connection in sweep.rows(f"SELECT {columns} FROM agents_languagemodel"):
+        about = {"label": label, "connection": connection, "model": "refuse"}
         root.post(f"{base}/languagemodel/{pk}/test/", **about)
-    model = {"label": "a b", "provider": "openai", "model": "x", "api_key": typed}
+    for (pk,) in sweep.rows("SELECT id FROM agents_modelconnection"):
+        root.post(f"{base}/modelconnection/{pk}/refresh/")
+    access = {"name": "a", "provider": "bedrock", "base_url": "x", "api_key": typed}
     server = {"name": "a b", "transport": "http", "url": "nowhere", "timeout": "30"}
     secret = json.dumps({"Authorization": typed})
-    for page in ("add/", "test/"):
-        root.post(f"{base}/languagemodel/{page}", **model, secrets=secret)
+    root.post(f"{base}/modelconnection/add/", **access, secrets=secret)
     for page in ("add/", "try/"):
-        root.post(f"{base}/mcpserver/{page}", **server, headers=secret, env=secret)
+        rows = {"headers-name": "Authorization", "headers-value": typed}
+        root.post(f"{base}/mcpserver/{page}", **server, **rows)
     tool = {"name": "a b", "endpoint": "nowhere", "method": "GET"}
     root.post(f"{base}/toolregistration/add/", **tool, headers=secret)
     root.post("/admin/auth/user/add/", username="owner", password1=typed, password2=typed)

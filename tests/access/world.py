@@ -16,6 +16,8 @@ from agents import runs
 from agents.accounts.models import Passkey, Visit
 from agents.accounts.users import invitations
 from agents.accounts.users import roles as roles_of_users
+from agents.console.system import logo_files
+from agents.db.installation import branding
 from agents.knowledge import files
 from agents.knowledge.files import store
 from agents.models import (
@@ -27,6 +29,7 @@ from agents.models import (
     Experience,
     GuardrailHit,
     GuardrailPattern,
+    McpServer,
     Memory,
     ReviewScope,
     Run,
@@ -42,6 +45,7 @@ from agents.models import (
 from agents.models.catalog.rights import Role
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
+from agents.web.branding import colors
 from chat.models import (
     Attachment,
     ChatImport,
@@ -95,6 +99,18 @@ class World:
         return "/" + re.sub(r"<\w+:(\w+)>", value, route)
 
 
+def _branding() -> dict[str, Any]:
+    """Give the installation a logo."""
+    logo = logo_files.Logo(content=png(), ending="webp")
+    name = logo_files.save(branding.LOGO, logo)
+    return {
+        "branding/logo/<str:name>": name,
+        "revision": colors.REVISION,
+        "color": "2563eb",
+        "branding/banner/<slug:version>": "0123456789ab",
+    }
+
+
 def create_world(agent: Agent, accounts: Any, roles: Iterable[str] = ROLES) -> World:
     """Create a world in which these roles are signed in."""
     people = {role: accounts.create_user(role) for role in ROLES[1:-1]}
@@ -106,7 +122,9 @@ def create_world(agent: Agent, accounts: Any, roles: Iterable[str] = ROLES) -> W
     people["staff"].is_staff = True
     people["staff"].save()
     chat, run, ids = _conversation(agent, people)
-    ids |= _of_people(people["owner"], accounts.create_user("invited"))
+    ids |= _of_people(people["owner"], accounts.create_user("invited")) | _branding()
+    server = McpServer.objects.create(name="club", url="http://127.0.0.1:9/", sign_in="shared")
+    ids["mcp/<int:pk>"] = server.pk
     return World(chat, run, ids, {role: _client(people.get(role)) for role in roles})
 
 

@@ -20,9 +20,6 @@ FORM = {
     "time_zone": "Asia/Tokyo",
     "date_format": "iso",
     "clock": "12",
-    "about_me": "I sell tea.\r\n",
-    "answer_style": "",
-    "has_instructions": "on",
 }
 
 
@@ -38,11 +35,7 @@ def test_a_profile_is_saved_and_shown(page, person, person_client):
     assert (response.status_code, 'value="Ada Lovelace"' in shown) == (302, True)
     assert 'lang="ja"' in shown
     profile = Profile.objects.get(user=person)
-    assert (profile.time_zone, profile.clock, profile.about_me) == (
-        "Asia/Tokyo",
-        "12",
-        "I sell tea.",
-    )
+    assert (profile.time_zone, profile.clock) == ("Asia/Tokyo", "12")
     assert profile.has_instructions
     assert not profile.has_single_keys
 
@@ -86,7 +79,7 @@ def test_without_a_display_name_the_username_is_shown(page, person):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("time_zone", "Mars/Olympus"), ("about_me", "x" * 1501), ("clock", "13")],
+    [("time_zone", "Mars/Olympus"), ("clock", "13")],
 )
 def test_an_invalid_value_is_rejected_and_keeps_the_input(field, value, page):
     response = page(**{field: value})
@@ -120,5 +113,4 @@ def test_a_data_export_has_the_profile(page, person):
     files = {name: "".join(map(str, pieces)) for name, pieces in data_export.files(person)}
 
     profile = json.loads(files["account.json"])["profile"]
-    assert profile["about_me"] == "I sell tea."
     assert profile["display_name"] == "Ada Lovelace"

@@ -10,7 +10,7 @@ from django.db.models import ProtectedError
 from agents.accounts.authentication import factors, totp
 from agents.accounts.models import Authenticator, Visit
 from agents.accounts.users import roles
-from agents.models import Agent, AuditEntry
+from agents.models import Agent, AuditEntry, ModelConnection
 from agents.models.catalog.rights import Role
 from tests.conftest import as_user
 from tests.sampling import one_in
@@ -295,7 +295,8 @@ def test_existing_users_have_the_default_role(person, administrator):
 def test_roles_have_their_labels_wherever_groups_are_listed(admin_client, agent):
     Group.objects.create(name="finance")
     admin_client.cookies["django_language"] = "ja"
-    places = ("agent/1/change/", "languagemodel/add/?provider=openai", "toolregistration/add/")
+    ModelConnection.objects.create(name="OpenAI")
+    places = ("agent/1/change/", "languagemodel/add/", "toolregistration/add/")
     pages = [f"/admin/agents/{place}".replace("/1/", f"/{agent.pk}/") for place in places]
 
     for way in (*pages, "/admin/auth/group/", "/admin/auth/user/"):

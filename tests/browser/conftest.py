@@ -15,6 +15,11 @@ expect.set_options(timeout=30_000)
 
 # Leaving a page while it loads isn't an error.
 HARMLESS = ["ERR_ABORTED", r"htmx:(sendError|afterRequest), \[object HTMLAnchorElement\]"]
+# Most tests look at the steps of an answer, which fold when it is there.
+KEEP_STEPS_OPEN = """
+if (self.origin !== "null" && !localStorage.getItem("ashiato-steps"))
+  localStorage.setItem("ashiato-steps", "open");
+"""
 # A browser's messages about a killed server, also during a request.
 AWAY = r"WebSocket connection to|net::ERR_|Failed to load resource|\[object |htmx:"
 
@@ -147,7 +152,10 @@ def visit(new_context, watch, signed_in) -> Callable[..., Page]:
         if "locale" in options:
             server.forget_languages()
         options = still | {"storage_state": signed_in(server)} | options
+        folds_steps = options.pop("folds_steps", False)
         context = new_context(base_url=server.url, **options)
+        if not folds_steps:
+            context.add_init_script(KEEP_STEPS_OPEN)
         watch.over(context, server.url)
         return context.new_page()
 

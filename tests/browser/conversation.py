@@ -46,6 +46,18 @@ def tool_step(run: Locator) -> Locator:
     return run.locator(".step[data-kind=tool]").first
 
 
+def open_details(page: Page) -> None:
+    """Open all rows of all steps."""
+    rows = page.locator(".step > details")
+    rows.evaluate_all("rows => rows.forEach(row => (row.open = true))")
+
+
+def choose_from_menu(run: Locator, action: str) -> None:
+    """Choose an action in the menu below an answer."""
+    run.get_by_role("button", name="More", exact=True).click()
+    run.get_by_role("button", name=action).click()
+
+
 def choose_action(row: Locator, action: str) -> None:
     """Choose an action in the menu of a chat in the list."""
     row.hover()

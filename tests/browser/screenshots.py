@@ -75,6 +75,7 @@ def take_traces(page: Page, run: int) -> None:
     page.goto(f"/traces/{run}/again/3/")
     take(page, "again")
     page.goto(f"/traces/{run}/")
+    page.locator(".run-review > summary").click()
     page.locator(".run-review summary", has_text="Flag for review").click()
     page.get_by_label("What should the reviewer look at?").fill(
         "Is the best month the right one?"

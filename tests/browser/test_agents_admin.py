@@ -96,7 +96,7 @@ def test_the_draft_chat_has_several_turns_with_their_steps(page: Page):
     expect(pane(page).locator(".steps").last).to_contain_text("database")
 
     page.goto(page.get_by_role("link", name="Open trace").get_attribute("href"))
-    expect(page.locator(".asked .tag")).to_have_text("draft test run")
+    expect(page.locator(".asked .tag").last).to_have_text("draft test run")
 
 
 def test_errors_open_their_tab_and_are_marked_on_it(page: Page, watch):

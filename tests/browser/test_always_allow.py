@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, ask, last_run
 from tests.browser.test_accessibility import faults
-from tests.browser.test_approvals import asks
+from tests.browser.test_approvals import asks, reject
 
 TOOLS = "/admin/agents/toolregistration/"
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
@@ -48,7 +48,7 @@ def test_a_tool_is_always_allowed_in_a_chat_until_it_is_revoked(allowing: Page):
     allowing.goto(chat)
     ask(allowing, CALCULATION)
     expect(last_run(allowing).locator(".approval[data-verdict=waiting]")).to_be_visible()
-    allowing.get_by_role("button", name="Reject").click()
+    reject(last_run(allowing).locator(".approval"))
 
 
 def test_several_calls_are_approved_together_on_a_phone_in_japanese(page: Page, visit, server):

@@ -21,6 +21,13 @@ def asks(page: Page, question: str = CALCULATION) -> Locator:
     return approval
 
 
+def reject(card: Locator, reason: str = "") -> None:
+    """Reject a request; the field for the reason opens first."""
+    card.locator(".rejecting > summary").click()
+    card.locator(".reject-form textarea").fill(reason)
+    card.get_by_role("button", name="Reject", exact=True).click()
+
+
 def without_bars(page: Page) -> str:
     """Return the HTML without bars, which change while a run waits."""
     return re.sub(r"<rect [^>]*>", "", html(page.locator("#messages")))
@@ -29,7 +36,8 @@ def without_bars(page: Page) -> str:
 @pytest.mark.journey
 def test_an_approved_call_is_made_and_live_equals_reloaded(page: Page):
     approval = asks(page)
-    expect(approval).to_contain_text('{"expression": "3480 * 12.5 / 100"}')
+    expect(approval).to_contain_text("Calculate this?")
+    expect(approval.locator("pre").first).to_have_text("3480 * 12.5 / 100")
     expect(page.locator(".to-approvals .badge")).to_be_visible()
     waiting = without_bars(page)
     page.reload()
@@ -40,16 +48,31 @@ def test_an_approved_call_is_made_and_live_equals_reloaded(page: Page):
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".answer")).to_contain_text("435")
-    expect(run.locator(".approval")).to_contain_text("approved")
+    expect(run.locator(".approval")).to_have_count(0)
+    expect(run.locator(".step[data-kind=tool] .decided")).to_have_text("approved by you")
     watched = html(page.locator("#messages"))
     page.reload()
     assert html(page.locator("#messages")) == watched
 
 
-def test_arguments_can_be_edited_and_an_error_keeps_the_input(page: Page):
+def test_an_argument_is_edited_in_its_field(page: Page):
     approval = asks(page)
-    approval.get_by_text("Edit arguments").click()
-    field = approval.locator(".change textarea")
+    approval.get_by_text("Edit and details").click()
+    approval.get_by_label("Expression").fill("2 * 21")
+
+    approval.get_by_role("button", name="Approve edited arguments").click()
+
+    step = last_run(page).locator(".step[data-kind=tool]")
+    expect(step.locator(".decided")).to_have_text("edited and approved by you")
+    expect(step.locator(".decision")).to_contain_text("3480 * 12.5 / 100")
+    expect(last_run(page).locator(".answer")).to_contain_text("The result is 42 (2 * 21).")
+
+
+def test_arguments_can_be_edited_as_json_and_an_error_keeps_the_input(page: Page):
+    approval = asks(page)
+    approval.get_by_text("Edit and details").click()
+    approval.get_by_text("All arguments (JSON)").click()
+    field = approval.locator(".as-json textarea")
     field.fill('{"expression": ')
     approval.get_by_role("button", name="Approve edited arguments").click()
     expect(approval.get_by_role("alert")).to_contain_text("valid JSON")
@@ -61,20 +84,28 @@ def test_arguments_can_be_edited_and_an_error_keeps_the_input(page: Page):
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".step[data-kind=tool] .intent")).to_contain_text("2 * 21")
-    expect(run.locator(".answer")).to_contain_text("The result is 42 (2 * 21).")
-    expect(run.locator(".approval")).to_contain_text("Original arguments")
 
 
-def test_enter_in_the_reason_field_decides_nothing(page: Page):
+def test_a_call_is_rejected_with_a_reason_and_the_keyboard(page: Page):
     approval = asks(page)
-    approval.locator(".reason textarea").fill("No, never do that")
-
+    approval.locator(".rejecting > summary").focus()
     page.keyboard.press("Enter")
+    reason = approval.locator(".reject-form textarea")
+    expect(reason).to_be_focused()
 
+    page.keyboard.type("No, never do that")
+    page.keyboard.press("Enter")  # a new line, which decides nothing
     page.wait_for_timeout(500)
     expect(last_run(page)).to_have_attribute("data-status", "waiting")
-    expect(approval.locator(".reason textarea")).to_have_value("No, never do that\n")
-    page.get_by_role("button", name="Stop").click()
+    page.keyboard.press("Escape")
+    expect(reason).to_be_hidden()
+    expect(reason).to_have_value("No, never do that\n")
+    page.keyboard.press("Enter")
+    expect(reason).to_be_focused()
+    page.keyboard.press("Control+Enter")
+
+    decided = last_run(page).locator(".step[data-kind=tool] .decided")
+    expect(decided).to_have_text("rejected: No, never do that")
 
 
 def test_a_decision_that_was_not_delivered_says_so(page: Page, watch):
@@ -82,11 +113,11 @@ def test_a_decision_that_was_not_delivered_says_so(page: Page, watch):
     approval = asks(page)
     page.route("**/approvals/*/", lambda route: route.abort())
 
-    approval.get_by_role("button", name="Reject").click()
+    reject(approval)
 
     expect(approval.get_by_role("alert")).to_contain_text("so this wasn’t saved")
     page.unroute("**/approvals/*/")
-    approval.get_by_role("button", name="Reject").click()
+    approval.get_by_role("button", name="Reject", exact=True).click()
     expect(last_run(page)).to_have_attribute("data-status", "completed")
 
 
@@ -107,10 +138,11 @@ def test_a_call_is_rejected_in_the_inbox_with_the_keyboard(page: Page):
     chat = page.url
     page.get_by_role("link", name="Approvals").click()
     card = page.get_by_role("article", name="What is 61 * 7?")
-    card.locator(".reason textarea").focus()
+    card.locator(".rejecting > summary").focus()
+    page.keyboard.press("Enter")
+    expect(card.locator(".reject-form textarea")).to_be_focused()
 
     page.keyboard.type("Not today.")
-    page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     expect(card.get_by_role("button", name="Reject")).to_be_focused()
     page.keyboard.press("Enter")
@@ -119,7 +151,7 @@ def test_a_call_is_rejected_in_the_inbox_with_the_keyboard(page: Page):
     page.goto(chat)
     step = last_run(page).locator(".step[data-kind=tool]")
     expect(step).to_have_attribute("data-status", "rejected")
-    expect(step.locator(".approval q")).to_have_text("Not today.")
+    expect(step.locator(".decided")).to_have_text("rejected: Not today.")
 
 
 def test_a_second_enter_in_the_inbox_does_not_decide_the_next_request(page: Page):
@@ -145,6 +177,7 @@ def test_after_the_last_request_the_inbox_heading_has_focus(page: Page):
     asks(page, "What is 65 * 7?")
     page.get_by_role("link", name="Approvals").click()
     last = page.get_by_role("article", name="What is 65 * 7?")
+    last.locator(".rejecting > summary").click()
     last.get_by_role("button", name="Reject", exact=True).focus()
 
     page.keyboard.press("Enter")

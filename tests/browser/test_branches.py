@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import ask, ask_and_wait, last_run
+from tests.browser.conversation import ask, ask_and_wait, choose_from_menu, last_run
 from tests.browser.test_accessibility import faults
 
 PHONE = {"width": 390, "height": 800}
@@ -92,7 +92,7 @@ def test_a_rejected_edit_stays_open_with_the_reason(talk: Page):
 
 def test_an_answer_is_regenerated_quoted_and_copied(talk: Page):
     run = last_run(talk)
-    run.get_by_role("button", name="Quote").click()
+    choose_from_menu(run, "Quote in my message")
     expect(talk.locator("#text")).to_have_value(re.compile(r"^> .*42.*\n\n$"))
     talk.locator("#text").fill("")
 
@@ -121,7 +121,8 @@ def test_an_answer_is_read_aloud_and_stopped(page: Page):
     page.add_init_script(SPEECH)
     run = ask_and_wait(page, "What is 6 * 7?")
 
-    run.get_by_role("button", name="Read aloud").click()
+    choose_from_menu(run, "Read aloud")
+    run.get_by_role("button", name="More", exact=True).click()
 
     stop = run.get_by_role("button", name="Stop reading")
     expect(stop).to_have_attribute("aria-pressed", "true")
@@ -129,6 +130,7 @@ def test_an_answer_is_read_aloud_and_stopped(page: Page):
     assert "42" in text
     assert language.startswith("en")
     stop.click()
+    run.get_by_role("button", name="More", exact=True).click()
     expect(run.get_by_role("button", name="Read aloud")).to_be_visible()
 
 

@@ -68,7 +68,7 @@ def test_shift_enter_adds_a_line_and_empty_messages_are_not_sent(page: Page):
 @pytest.mark.journey
 def test_a_question_streams_thoughts_steps_and_the_answer(slow_page: Page):
     run = begin(slow_page, CALCULATION)
-    clock, counter = run.locator("header .duration"), run.locator("header .figure").first
+    clock, counter = run.locator(".run-head .duration"), run.locator(".run-facts .figure").first
 
     expect(run.locator(".live-thought").first).to_contain_text("This is arithmetic")
     expect(counter).to_have_text("turn 1/10")
@@ -202,17 +202,50 @@ def test_a_run_that_ended_while_the_page_was_loading_is_shown_as_ended(slow_page
     expect(late.locator(".running-dot")).to_have_count(0, timeout=5_000)
 
 
-def test_the_density_can_be_chosen_and_is_remembered(page: Page):
-    run = ask_and_wait(page, CALCULATION)
+def test_steps_fold_to_a_line_when_the_answer_is_there(visit, slow_server):
+    page = visit(slow_server, folds_steps=True)
+    run = begin(page, CALCULATION)
+    expect(run.locator(".step[data-kind=tool]")).to_be_visible()
+    expect(run).to_have_attribute("data-status", "completed")
 
-    page.get_by_text("Everything", exact=True).click()
-    expect(run.locator(".step details[open]")).to_have_count(3)
-    page.get_by_text("Answer", exact=True).first.click()
     expect(run.locator(".steps")).to_be_hidden()
-
+    expect(run.locator(".run-line")).to_contain_text(re.compile(r"^\s*Calculated · [\d.]+ s"))
+    expect(run.locator(".run-facts")).to_have_css("opacity", "0")
+    run.locator(".run-line").hover()
+    expect(run.locator(".run-facts")).to_have_css("opacity", "1")
+    run.locator(".run-line").click()
+    expect(run.locator(".step[data-kind=tool]")).to_be_visible()
     page.reload()
     expect(run.locator(".steps")).to_be_hidden()
-    expect(run.locator(".answer")).to_be_visible()
+
+    page.locator(".chat-menu > summary").click()
+    page.get_by_label("Keep steps open").check()
+    expect(run.locator(".step[data-kind=tool]")).to_be_visible()
+    page.reload()
+    expect(run.locator(".step[data-kind=tool]")).to_be_visible()
+
+
+def test_steps_that_were_opened_stay_open_after_the_run(visit, slow_server):
+    page = visit(slow_server, folds_steps=True)
+    run = begin(page, CALCULATION)
+    expect(run.locator(".step[data-kind=tool]")).to_be_visible()
+    line = run.locator(".run-line")
+    line.click()
+    expect(run.locator(".steps")).to_be_hidden()
+    line.click()
+
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".step[data-kind=tool]")).to_be_visible()
+
+
+def test_an_answer_without_tools_has_no_steps(visit, slow_server):
+    page = visit(slow_server, folds_steps=True)
+    run = begin(page, "hello")
+    expect(run.locator(".answer")).to_contain_text("demo model")
+    expect(run.locator(".steps")).to_be_hidden()
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".steps")).to_have_count(0)
+    expect(run.locator(".run-line")).to_contain_text("helper")
 
 
 def test_the_page_does_not_scroll_a_reader_who_scrolled_up(slow_page: Page):

@@ -60,6 +60,7 @@ def test_a_run_is_rerun_from_its_page_and_compared(page: Page):
 
     page.locator(".totals thead a").nth(1).click()
     expect(page.locator("#step-1 .tag")).to_have_text("replayed")
+    page.locator(".run-menu > summary").click()
     page.get_by_role("link", name=f"Compare with original run {run}").click()
     expect(page).to_have_url(re.compile(rf"/traces/{run}/compare/\d+/$"))
 
@@ -111,6 +112,7 @@ def test_a_call_of_a_rerun_is_approved_on_the_comparison_page(page: Page):
     waiting = page.locator(".approval[data-verdict=waiting]")
     expect(waiting).to_be_visible()
 
+    waiting.locator(".rejecting > summary").click()
     waiting.get_by_label("Reason").fill("Let me think")
     page.wait_for_timeout(2500)
     expect(waiting.get_by_label("Reason")).to_have_value("Let me think")

@@ -54,7 +54,7 @@ def test_a_run_resumes_after_its_server_crashed(slow_page: Page, slow_server, lo
     slow_server.start()
 
     expect(run).to_have_attribute("data-status", "completed", timeout=60_000)
-    expect(run.locator(".run-line")).to_contain_text("resumed after restart")
+    expect(run.locator(".run-facts")).to_contain_text("resumed after restart")
     expect(run.locator(".step[data-live]")).to_have_count(0)
     expect(run.locator(".step[data-status=cut]")).to_have_count(1)
     expect(slow_page.get_by_role("button", name="Send")).to_be_visible()

@@ -12,6 +12,7 @@ from tests.browser.conversation import (
     ask_and_wait,
     begin,
     last_run,
+    open_details,
     tool_step,
 )
 from tests.browser.server import NAME, PASSWORD, PROJECT
@@ -127,7 +128,7 @@ def test_all_text_has_enough_contrast(page: Page):
     run = ask_and_wait(page, "How do I ingest documents?")
     ask(page, "show all orders")
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
-    page.get_by_text("Everything", exact=True).click()
+    open_details(page)
 
     assert faint_text(page) == []
     run.get_by_role("link", name="Trace").click()
@@ -159,7 +160,7 @@ def test_nothing_is_wider_than_a_phone(phone: Page):
     run = answered_by_hand(phone, f"How many orders are there? {UNBROKEN}")
     assert fits(phone)
     answered_by_hand(phone, "show all orders")
-    phone.get_by_text("Everything", exact=True).click()
+    open_details(phone)
     expect(run.last.locator(".answer table")).to_be_visible()
     assert fits(phone)
     answered_by_hand(phone, "How do I ingest documents?")
@@ -251,7 +252,7 @@ def test_everything_essential_works_without_javascript(visit, server):
     run.get_by_role("link", name="Trace").click()
     tool_step(run).locator("summary").click()
     expect(tool_step(run).locator(".seen pre")).to_contain_text("435")
-    page.get_by_role("link", name="All traces").click()
+    page.locator(".crumb").click()
     expect(page.locator(".runs tbody tr").first).to_contain_text(CALCULATION)
 
 

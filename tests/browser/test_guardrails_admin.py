@@ -13,7 +13,7 @@ PATTERNS = "/admin/agents/guardrailpattern/"
 
 
 def draft(page: Page, pattern: str, action: str = "block", stage: str = "input") -> None:
-    page.goto(f"{PATTERNS}add/")
+    page.goto(f"{PATTERNS}add/?kind=pattern")
     page.locator("[name=name]").fill("Fish")
     page.locator("[name=pattern]").fill(pattern)
     page.locator("[name=stage]").select_option(stage)
@@ -52,6 +52,18 @@ def test_matches_are_highlighted_while_typing(page: Page):
 
     page.locator("[name=pattern]").fill("sword(")
     expect(trial.locator(".problem")).to_contain_text("missing )")
+
+
+def test_a_phrase_is_blocked_in_three_clicks(page: Page):
+    page.goto("/admin/")
+    page.get_by_role("link", name="Guardrails", exact=True).first.click()
+    page.get_by_role("link", name="Add rule").click()
+    expect(page.locator("[name=pattern]")).to_be_focused()
+    page.keyboard.type("red herring\nswordfish")
+    with saved_pattern(page, "Words"):
+        page.locator("#test-text").fill("A Red  Herring, not swordfishes")
+        expect(page.locator("#rule-test-results mark").first).to_have_text("Red  Herring")
+        expect(page.locator("#rule-test-results .badge").first).to_have_text("Blocked")
 
 
 def test_a_pattern_is_tested_on_past_runs_before_it_is_saved(page: Page):

@@ -49,16 +49,16 @@ def test_what_an_agent_learned_is_used_until_it_is_turned_off(page):
 
 
 def test_a_user_chooses_an_answer_style_and_stops_learning_on_a_phone(phone):
-    phone.goto("/account/learning/")
+    phone.goto("/account/personalization/")
     assert faults(phone) == []
     assert phone.evaluate(FITS)
     phone.get_by_label("Length").select_option(index=1)
-    phone.locator("#style-form button[type=submit], #style-form button").last.click()
+    phone.get_by_label("Learn from my ratings").uncheck()
+    phone.locator(".profile-save button").click()
     expect(phone.locator(".flash-message")).to_be_visible()
+    expect(phone.get_by_label("Learn from my ratings")).not_to_be_checked()
 
-    phone.get_by_role("button", name="Turn off learning").click()
-    expect(phone.get_by_text("Learning is off.")).to_be_visible()
-    phone.get_by_role("button", name="Turn on learning").click()
+    phone.get_by_label("Learn from my ratings").check()
     phone.get_by_label("Length").select_option(index=0)
-    phone.locator("#style-form button").last.click()
-    expect(phone.locator(".flash-message")).to_be_visible()
+    phone.locator(".profile-save button").click()
+    expect(phone.get_by_label("Learn from my ratings")).to_be_checked()

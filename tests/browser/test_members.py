@@ -192,7 +192,7 @@ def expert(browser, asking_server, signed_in) -> dict:
 def send_on(asker: Page) -> None:
     """Approve the question as the run's user, so that it is sent."""
     card = asker.locator(".approval[data-verdict=waiting]").last
-    expect(card).to_contain_text("helper wants to ask the group “legal”")
+    expect(card).to_contain_text("Send this question to the group “legal”?")
     card.get_by_role("button", name="Send question").click()
     expect(asker.locator(".question-to").last).to_be_visible()
 

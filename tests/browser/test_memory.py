@@ -29,7 +29,7 @@ def test_what_a_user_states_is_saved_edited_and_used(page):
     page.get_by_role("link", name="Used 1 memory.").click()
     page.get_by_role("link", name="Prompt diff").click()
     expect(page.locator(".prompt-sources")).to_contain_text("I live in Kobe")
-    page.goto("/account/memory/")
+    page.goto("/account/personalization/")
     page.get_by_role("button", name="Delete I live in Kobe").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".memory-row")).to_contain_text("I live in Kobe")

@@ -33,7 +33,7 @@ def test_an_agent_is_found_by_typing_and_chosen_with_enter(page: Page):
     expect(page.locator("#agent-button")).to_be_focused()
     expect(page.locator("#agent-button")).to_contain_text("librarian")
     expect(page.get_by_role("heading", name="Try asking librarian")).to_be_visible()
-    page.reload()
+    page.reload()  # it isn't sent yet
     expect(page.locator("#agent-button")).to_contain_text("librarian")
     page.locator("[data-example]:visible").first.click()
     page.keyboard.press("Enter")
@@ -87,6 +87,30 @@ def test_another_agent_has_other_examples(page: Page):
     expect(page).to_have_url(re.compile(r"/$"))
 
 
+def test_new_chats_start_with_the_default_agent_and_each_agents_model(page: Page):
+    page.goto("/")
+    panel = open_list(page)
+    panel.locator("[data-value=librarian]").click()
+    page.locator("#text").fill(CALCULATION)
+    page.locator("#text").press("Enter")
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    page.goto("/")
+    expect(page.locator("#agent-button")).to_contain_text("helper")
+
+    panel = open_list(page)
+    panel.locator("[data-value=planner]").click()
+    panel.get_by_role("button", name="Start new chats with this agent").click()
+    expect(panel.get_by_text("New chats start with this agent.")).to_be_visible()
+    page.evaluate("sessionStorage.clear()")
+    page.goto("/")
+    expect(page.locator("#agent-button")).to_contain_text("planner")
+
+    panel = open_list(page)
+    panel.locator("[data-value=helper]").click()
+    panel.get_by_role("button", name="Start new chats with this agent").click()
+    expect(panel.get_by_text("New chats start with this agent.")).to_be_visible()
+
+
 def test_escape_in_the_list_does_not_stop_the_run(slow_page: Page):
     slow_page.goto("/")
     slow_page.locator("#text").fill(CALCULATION)
@@ -130,65 +154,67 @@ def models(server):
         {"label": "deep", "model": "openai/gpt-5", "base_url": "http://127.0.0.1:9/v1"},
     ]
     create = f"""
-from agents.models import LanguageModel
+from tests.language_models import make_model
 for row in {rows!r}:
-    LanguageModel.objects.create(provider="compatible", api_key="sk-1", **row)
+    make_model(provider="compatible", api_key="sk-1", **row)
 """
     server.manage("shell", "-c", create)
     yield
     server.manage(
         "shell",
         "-c",
-        "from agents.models import LanguageModel; LanguageModel.objects.all().delete()",
+        "from agents.models import ModelConnection; ModelConnection.objects.all().delete()",
     )
 
 
 @pytest.mark.usefixtures("models")
 def test_a_model_and_its_settings_are_chosen_and_the_run_says_so(page: Page):
     page.goto("/")
-    page.locator("#model-button").click()
+    panel = open_list(page)
     page.get_by_role("combobox", name="Search models").press_sequentially("deep")
     page.keyboard.press("Enter")
-    panel = page.locator("#model-panel")
+    open_list(page)
     panel.get_by_text("High", exact=True).click()
     expect(panel.get_by_label("Temperature")).to_be_hidden()
-    expect(page.locator("#model-button")).to_have_text(re.compile(r"deep\s*High"))
+    expect(page.locator("#agent-button")).to_have_text(re.compile(r"helper\s*deep\s*High"))
     assert faults(page) == []
     page.keyboard.press("Escape")
     page.reload()
-    expect(page.locator("#model-button")).to_have_text(re.compile(r"deep\s*High"))
+    expect(page.locator("#agent-button")).to_have_text(re.compile(r"helper\s*deep\s*High"))
 
     page.locator("#text").fill("Hello")
     page.keyboard.press("Enter")
 
-    head = page.locator(".run-line")
+    head = page.locator(".run-facts")
     expect(head.locator(".model")).to_contain_text("deep")
     expect(head.locator(".model .tag").first).to_have_text("high effort")
     page.locator(".stop").click()
     expect(last_run(page)).to_have_attribute("data-status", re.compile("stopped|failed"))
     page.reload()
-    expect(page.locator("#model-button")).to_have_text(re.compile(r"deep\s*High"))
+    expect(page.locator("#agent-button")).to_have_text(re.compile(r"helper\s*deep\s*High"))
     expect(head.locator(".model .tag").first).to_have_text("high effort")
 
 
 @pytest.mark.usefixtures("models")
 def test_an_agent_that_allows_no_choice_has_only_its_model(page: Page):
     page.goto("/")
-    expect(page.locator("#model-button")).to_be_visible()
+    panel = open_list(page)
+    expect(panel.locator("#model-options")).to_be_visible()
 
-    open_list(page).locator("[data-value=librarian]").click()
+    panel.locator("[data-value=librarian]").click()
 
-    expect(page.locator("#model-button")).to_be_hidden()
-    expect(page.locator(".ask-line .model:visible")).to_contain_text("Demo model")
+    expect(panel.locator("#model-options")).to_be_hidden()
+    expect(panel.locator(".picker-model")).to_contain_text(
+        "librarian always answers with this model: Demo model"
+    )
     assert page.locator("select[name=model]").is_disabled()
 
 
 @pytest.mark.usefixtures("models")
 def test_a_temperature_that_is_too_high_is_an_error(page: Page):
     page.goto("/")
-    page.locator("#model-button").click()
-    page.locator("#model-options [data-value=fast]").click()
-    page.locator("#temperature").fill("3")
+    open_list(page).locator("#model-options [data-value=fast]").click()
+    open_list(page).locator("#temperature").fill("3")
     page.keyboard.press("Escape")
     page.locator("#text").fill("Hello")
 
@@ -216,9 +242,9 @@ def test_an_answer_is_regenerated_with_another_model(visit, server, options):
     menu.get_by_role("menuitem", name="deep").press("Enter")
 
     expect(page.locator(".fork-count")).to_contain_text("2/2")
-    expect(page.locator(".run-line .model")).to_contain_text("deep")
+    expect(page.locator(".run-facts .model")).to_contain_text("deep")
     page.locator(".stop").click()
     expect(last_run(page)).to_have_attribute("data-status", re.compile("stopped|failed"))
-    expect(page.locator("#model-button .picked")).not_to_have_text("deep")
+    expect(page.locator("#agent-button .picked-model")).not_to_have_text("deep")
     opener.click()
     expect(page.locator("#agent-menu-models [aria-current=true]")).to_contain_text("deep")

@@ -6,6 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conversation import ask, html, last_run
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
+from tests.browser.test_approvals import reject
 
 COMPARISON = "Compare this year's best month with last year's best month."
 NO_DATA = "Compare this year's revenue with 2019"
@@ -37,7 +38,7 @@ def start_plan(page: Page, question: str = COMPARISON, agent: str = "planner") -
 def pending_plan(page: Page) -> Locator:
     """Return a plan that waits for approval."""
     approval = start_plan(page, agent=FIRST).locator(".approval[data-verdict=waiting]")
-    expect(approval).to_contain_text("proposes a plan")
+    expect(approval).to_contain_text("Run this plan?")
     return approval
 
 
@@ -62,6 +63,8 @@ def test_a_plan_graph_is_live_and_its_nodes_link_to_their_steps(page: Page):
 @pytest.mark.parametrize("decision", ["Run plan", "Reject"])
 def test_focus_stays_after_deciding_about_a_plan(page, asking_server, decision):
     approval = pending_plan(page)
+    if decision == "Reject":
+        approval.locator(".rejecting > summary").click()
     approval.get_by_role("button", name=decision, exact=True).focus()
 
     page.keyboard.press("Enter")
@@ -87,7 +90,7 @@ def test_a_focused_node_keeps_focus_while_the_plan_runs(visit, slow_server):
 
 def test_a_plan_is_edited_before_it_is_executed(page: Page, asking_server: Server):
     approval = pending_plan(page)
-    approval.get_by_text("Edit", exact=True).click()
+    approval.get_by_text("Edit plan", exact=True).click()
     last = approval.locator(".edited > li").last
     last.get_by_label("Skip this step").check()
     approval.locator("[name$=-pick]").select_option("tool:calculator")
@@ -103,7 +106,7 @@ def test_a_plan_is_edited_before_it_is_executed(page: Page, asking_server: Serve
 
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
-    expect(run.locator(".approval")).to_contain_text("edited the plan: 1 added, 1 removed")
+    expect(run.locator(".decision")).to_contain_text("edited the plan: 1 added, 1 removed")
     expect(run.locator(".plan .progress")).to_contain_text("4 of 4 done")
     expect(run.locator(".step[data-kind=tool]", has_text="6 * 7")).to_have_count(1)
 
@@ -113,9 +116,8 @@ def test_a_plan_is_rejected_in_the_inbox_with_a_reason(page: Page, asking_server
     chat = page.url
     page.goto("/approvals/")
     card = page.locator("article", has_text=COMPARISON).last
-    card.locator(".reason textarea").fill("Not these years.")
 
-    card.get_by_role("button", name="Reject").click()
+    reject(card, "Not these years.")
 
     expect(card.locator(".approval[data-verdict=waiting]")).to_have_count(0)
     page.goto(chat)
@@ -150,7 +152,7 @@ def test_a_plan_is_accessible(look, visit, asking_server: Server):
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert reader.evaluate(wide)
 
-    approval.locator("[data-send]").click()
+    approval.locator("[data-send]").first.click()
     expect(last_run(reader)).to_have_attribute("data-status", "completed")
     reader.locator(".step[data-kind=plan] summary").first.click()
     assert faults(reader) == []

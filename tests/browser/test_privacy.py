@@ -75,7 +75,7 @@ def test_the_trace_shows_replaced_values(visit, masking_agent):
 
     page.goto(f"/traces/{number}/")
 
-    expect(page.locator(".asked .when")).to_contain_text(
+    expect(page.locator(".run-notes")).to_contain_text(
         "2 personal data values replaced before they reached the model"
     )
     page.goto(f"/traces/{number}/steps/1/?tab=request")

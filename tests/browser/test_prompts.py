@@ -113,8 +113,8 @@ def test_a_mentioned_agent_answers_once(page: Page, watch):
 
 def test_a_sent_message_is_saved_as_a_prompt(page: Page):
     ask_and_wait(page, CALCULATION)
-    page.locator(".message").hover()
-    page.get_by_role("button", name="Save as prompt").click()
+    last_run(page).get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Save question as prompt").click()
     expect(page.get_by_label("Text", exact=True)).to_have_value(CALCULATION)
     page.get_by_label("Name").fill("percent")
     page.get_by_role("button", name="Save").click()

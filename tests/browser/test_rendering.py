@@ -10,7 +10,13 @@ from playwright.sync_api import Page, expect
 
 from tests import wire
 from tests.browser.conftest import use_model
-from tests.browser.conversation import ask_and_wait, html, last_run, number_in, tool_step
+from tests.browser.conversation import (
+    ask_and_wait,
+    choose_from_menu,
+    html,
+    last_run,
+    number_in,
+)
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
 
@@ -88,7 +94,12 @@ LEAVING = """```html
 """
 ANSWERS = {"rich": RICH, "broken": BROKEN, "intruder": INTRUDER}
 HIGHLIGHTED = "() => [...(CSS.highlights.get('evidence') ?? [])].map(String)"
-CITED = "12.5% of 3,480 is **435** [1]. Elephants are the largest land animals of Africa."
+CITED = """12.5% of 3,480 is **435** [1]. Elephants are the largest land animals of Africa.
+
+| Share | Sum |
+|---|---|
+| 12.5% | 435 |
+"""
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +210,7 @@ def test_a_diagram_with_an_error_shows_its_source_and_why(page: Page):
     expect(run.get_by_role("button", name="Diagram")).to_have_count(0)
 
 
-def test_a_diagram_follows_the_theme_and_can_be_opened_larger(page: Page):
+def test_a_diagram_follows_the_theme_and_opens_in_the_side_panel(page: Page):
     run = ask_and_wait(page, "rich")
     image = run.locator(".diagram img")
     light = image.get_attribute("src")
@@ -208,10 +219,10 @@ def test_a_diagram_follows_the_theme_and_can_be_opened_larger(page: Page):
     page.keyboard.press("Escape")
 
     expect(image).not_to_have_attribute("src", light)
-    run.get_by_role("button", name="Open larger").click()
-    expect(page.get_by_role("dialog").locator("img")).to_be_visible()
+    run.get_by_role("button", name="Open in side panel").click()
+    expect(page.locator("#side-panel img")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("#side-panel")).to_be_hidden()
 
 
 def test_a_previewed_page_reaches_no_network_no_cookies_and_no_parent(page: Page, watch):
@@ -222,14 +233,13 @@ def test_a_previewed_page_reaches_no_network_no_cookies_and_no_parent(page: Page
     answered: list[str] = []
     page.context.on("response", lambda response: answered.append(response.url))
     run.get_by_role("button", name="Preview").click()
-    result = page.frame_locator(".preview iframe").locator("#result")
+    result = page.frame_locator("#side-panel iframe").locator("#result")
 
     expect(result).to_contain_text("worker:")
     assert "yes" not in result.inner_text()
     assert "/chat/" in page.url
-    expect(run.locator(".preview-note")).to_contain_text(
-        "network, cookies and storage don’t work"
-    )
+    note = page.locator("#side-panel .side-panel-note")
+    expect(note).to_contain_text("network, cookies and storage don’t work")
     frame = next(frame for frame in page.frames if frame.url.endswith("/sandbox/preview/"))
     assert frame.evaluate("self.origin") == "null"
     assert any(url.endswith("/sandbox/preview/") for url in answered)
@@ -241,7 +251,7 @@ def test_a_previewed_page_cannot_leave_for_another_site(page: Page, watch):
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         run = ask_and_wait(page, f"leaving {elsewhere.getsockname()[1]}")
         run.get_by_role("button", name="Preview").click()
-        frame = run.locator(".preview iframe").element_handle().content_frame()
+        frame = page.locator("#side-panel iframe").element_handle().content_frame()
         frame.wait_for_url(re.compile("^chrome-error:"), wait_until="commit")
         elsewhere.setblocking(False)
 
@@ -251,19 +261,25 @@ def test_a_previewed_page_cannot_leave_for_another_site(page: Page, watch):
 
 def test_an_answer_links_to_its_observations(page: Page):
     run = ask_and_wait(page, "calculate")
-    cited = run.get_by_role("link", name="[1]")
+    cited = run.get_by_role("link", name="Source 1: Calculator").first
 
     cited.hover()
     expect(page.get_by_role("tooltip")).to_contain_text("435")
     page.keyboard.press("Escape")
     expect(page.get_by_role("tooltip")).to_have_count(0)
-    run.locator(".answer").get_by_role("link", name="435").click()
-    expect(tool_step(run).locator("details")).to_have_attribute("open", "")
-    expect(tool_step(run).locator("summary")).to_be_focused()
+    cited.click()
+    expect(page.locator("#side-panel .payload").last).to_contain_text("435")
+    page.wait_for_function("() => CSS.highlights.get('evidence')?.size")
     assert page.evaluate(HIGHLIGHTED) == ["435"]
+    page.keyboard.press("Escape")
+    expect(run.locator(".answer tr a.cite")).to_have_count(1)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    run.get_by_role("button", name="Copy as CSV").click()
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied.splitlines() == ["Share,Sum", "12.5%,435"]
 
-    run.get_by_role("button", name="Unsourced statements").click()
-    expect(run.locator(".evidence-note")).to_contain_text("weren't found in any observation")
+    choose_from_menu(run, "Unsourced statements")
+    expect(run.locator(".evidence-note")).to_contain_text("aren’t in any result")
     assert faults(page) == []
     watched = html(run.locator(".answer"))
     page.reload()
@@ -272,7 +288,7 @@ def test_an_answer_links_to_its_observations(page: Page):
     assert last_run(page).locator(".unsupported").inner_text().startswith("Elephants")
 
     page.goto(f"/traces/{last_run(page).get_attribute('id').removeprefix('run-')}/")
-    last_run(page).get_by_role("link", name="[1]").click()
+    last_run(page).get_by_role("link", name="Source 1: Calculator").first.click()
     expect(page).to_have_url(re.compile(r"/traces/\d+/#step-2$"))
     expect(page.locator("#step-2 summary")).to_have_attribute("aria-current", "true")
     page.wait_for_function("() => CSS.highlights.get('evidence')?.size")
@@ -287,10 +303,10 @@ def test_on_a_phone_a_tap_explains_and_a_second_one_opens(visit, writer):
     phone.locator("button.send").tap()
     run = last_run(phone)
     expect(run).to_have_attribute("data-status", "completed")
-    link = run.locator("a.evidence-cite")
+    link = run.locator("a.cite").first
 
     link.tap()
-    expect(phone.get_by_role("tooltip")).to_contain_text("calculator")
+    expect(phone.get_by_role("tooltip")).to_contain_text("3480 * 0.125")
     assert number_in(phone)
     link.tap()
-    expect(tool_step(run).locator("details")).to_have_attribute("open", "")
+    expect(phone.locator("#side-panel .payload").last).to_contain_text("435")

@@ -276,6 +276,7 @@ def test_a_run_and_its_step_are_reviewed_on_its_page(page: Page, asker: Page):
 
     page.goto(f"/traces/{number}/#step-2")
     expect(page.locator("#panel").get_by_role("link", name="#2", exact=True)).to_be_visible()
+    page.locator("#panel .step-feedback summary").click()
     note = page.locator("#panel").get_by_label("New note")
     note.fill("Here.")
     note.press("Control+Enter")

@@ -75,6 +75,7 @@ def test_a_shared_run_fits_a_phone_without_javascript(visit, server, page, run, 
 
 def test_a_link_is_created_and_revoked_on_the_run_page(page, run):
     page.goto(f"/traces/{run}/")
+    page.locator(".run-menu > summary").click()
     page.locator("#share > summary").click()
     page.locator("#share .primary").click()
     expect(page.locator("#share-url")).to_contain_text("/shared/")

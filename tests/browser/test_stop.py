@@ -55,7 +55,7 @@ def test_a_stopped_question_can_be_retried_with_a_click(slow_page: Page):
     run = begin(slow_page, "What is 2 + 3?")
     stop_run(slow_page, slow_page.get_by_role("button", name="Stop").click)
 
-    run.get_by_role("button", name="Run again").click()
+    run.get_by_role("button", name="Try again").click()
 
     expect(slow_page.locator(".fork-count")).to_contain_text("2/2")
     expect(slow_page.locator(".message")).to_have_count(1)
@@ -68,7 +68,7 @@ def test_retrying_keeps_the_current_draft(slow_page: Page):
     stop_run(slow_page, slow_page.get_by_role("button", name="Stop").click)
     slow_page.locator("#text").fill("Other")
 
-    run.get_by_role("button", name="Run again").click()
+    run.get_by_role("button", name="Try again").click()
 
     expect(slow_page.locator(".fork-count")).to_contain_text("2/2")
     expect(slow_page.locator("#text")).to_have_value("Other")
@@ -79,11 +79,13 @@ def stopped_letters(server) -> tuple[int, int]:
     return letters(server, is_stopped=True)
 
 
-@pytest.mark.parametrize("density", ["answer", "steps", "everything"])
-def test_after_a_stop_every_call_with_effects_is_listed(page: Page, stopped_letters, density):
+@pytest.mark.parametrize("folds_steps", [True, False])
+def test_after_a_stop_every_call_with_effects_is_listed(
+    visit, server, stopped_letters, folds_steps
+):
     chat, _ = stopped_letters
+    page = visit(server, folds_steps=folds_steps)
     page.goto(f"/chat/{chat}/")
-    page.locator(f"[name=density][value={density}]").check(force=True)
 
     effects = last_run(page).get_by_role("region", name="Side effects")
     expect(effects).to_be_visible()
@@ -97,21 +99,21 @@ def test_after_a_stop_every_call_with_effects_is_listed(page: Page, stopped_lett
         expect(row.locator(".status")).to_have_text(became)
     steps = last_run(page).locator(".step[data-kind=tool]")
     expect(steps).to_have_count(3)
-    if density != "answer":
+    if not folds_steps:
         expect(steps.last).to_be_visible()
         expect(steps.last).to_have_attribute("data-status", "unstarted")
 
 
-def test_irreversible_effects_are_listed_when_only_the_answer_is_shown(page: Page, server):
+def test_irreversible_effects_are_listed_when_steps_are_folded(visit, server):
     chat, _ = letters(server, is_stopped=False)
+    page = visit(server, folds_steps=True)
     page.goto(f"/chat/{chat}/")
     effects = last_run(page).get_by_role("region", name="Side effects")
 
-    page.locator("[name=density][value=answer]").check(force=True)
     expect(effects).to_contain_text("ada@example.org")
     expect(effects.locator(".status")).to_have_text("done")
 
-    page.locator("[name=density][value=steps]").check(force=True)
+    last_run(page).locator(".run-line").click()
     expect(effects).to_be_hidden()
     expect(last_run(page).locator(".step[data-kind=tool]")).to_be_visible()
 

@@ -1,6 +1,7 @@
 """Tools and MCP servers in the console: tested, run, switched, watched."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,8 +55,7 @@ def fill_in(page: Page, name: str, command: str, args: list[str]) -> None:
     page.goto(f"{SERVERS}add/")
     page.locator("[name=name]").fill(name)
     page.locator("[name=transport]").select_option("stdio")
-    page.locator("[name=command]").fill(command)
-    page.locator("[name=args]").fill(json.dumps(args))
+    page.locator("[name=command_line]").fill(shlex.join([command, *args]))
 
 
 def open_tool(page: Page, name: str) -> None:
@@ -75,11 +75,30 @@ def test_a_real_server_is_tested_before_saving(page: Page):
 
     expect(page.locator("#tried")).to_contain_text("Connected. 2 tools found.")
     expect(page.locator("#tried")).to_contain_text("get_current_time")
-    expect(page.locator("[name=command]")).to_have_value(TIME)
+    expect(page.locator("[name=command_line]")).to_have_value(
+        f"{TIME} --local-timezone=Asia/Tokyo"
+    )
     # In another tab: this one would ask about the changes that aren't saved.
     other = page.context.new_page()
     other.goto(page.url.replace("add/", ""))
     expect(other.locator("#content")).not_to_contain_text("clock")
+
+
+def test_a_saved_server_connects_and_is_given_to_an_agent(page: Page):
+    fill_in(page, "watch", TIME, ["--local-timezone=Asia/Tokyo"])
+    rows = page.locator(".field-env .secret-pair")
+    rows.nth(0).get_by_label("Name").fill("LOG_LEVEL")
+    rows.nth(0).get_by_label("Value").fill("debug")
+    page.get_by_role("button", name="Add variable").click()
+    expect(rows).to_have_count(2)
+    rows.nth(1).get_by_role("button", name="Remove").click()
+    expect(rows).to_have_count(1)
+    page.locator("[name=_save]").click()
+
+    expect(page.locator(".setup-done")).to_contain_text("2 tools found", timeout=30_000)
+    page.get_by_role("checkbox", name="helper Calculates").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("can use watch now.")
 
 
 def test_a_tool_of_a_real_server_is_run_manually(page: Page):

@@ -25,7 +25,7 @@ def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     run = ask_and_wait(page, SEVERAL)
     rows = row_texts(run)
     answer = html(run.locator(".answer .frozen"))
-    turns, _time, tokens, *_rest = run.locator(".figure").all_inner_texts()
+    turns, tokens, *_rest = run.locator(".run-facts .figure").all_text_contents()
 
     run.get_by_role("link", name="Trace").click()
 
@@ -37,6 +37,7 @@ def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     expect(figures.locator("[data-figure=tokens] dd")).to_have_text(tokens.split()[0])
     expect(figures.locator("[data-figure=steps] dd")).to_have_text(str(len(rows)))
     assert html(run.locator(".answer .frozen")) == answer
+    page.locator(".run-menu > summary").click()
     page.get_by_role("link", name="Open chat").click()
     expect(page).to_have_url(re.compile(r"/chat/\d+/#run-\d+$"))
 
@@ -77,13 +78,20 @@ def trace_of(page: Page, question: str) -> None:
 def test_step_details_open_next_to_the_rows(page: Page):
     trace_of(page, CALCULATION)
     panel = page.locator("#panel")
-    expect(page.locator("#step-1 summary")).to_have_attribute("aria-current", "true")
-    expect(panel.get_by_role("link", name="#1")).to_be_visible()
+    answer = page.locator(".answer-card")
+    expect(answer).to_be_visible()
+    expect(panel).to_be_hidden()
     assert "#" not in page.url
 
     page.locator("#step-2 summary").click()
     expect(panel.get_by_role("link", name="#2")).to_be_visible()
+    expect(answer).to_be_hidden()
     assert page.url.endswith("#step-2")
+    page.get_by_role("button", name="Answer", exact=True).click()
+    expect(answer).to_be_visible()
+    assert "#" not in page.url
+    page.get_by_role("button", name="Step 2").click()
+    expect(panel).to_be_visible()
     panel.get_by_role("link", name="Request").click()
     expect(panel.locator("#tab-request")).to_have_attribute("aria-current", "page")
     expect(panel.locator(".payload")).to_contain_text("12.5")
@@ -128,6 +136,7 @@ def test_a_link_to_a_step_keeps_the_filter_and_a_note_appears_once(page: Page):
     page.locator("#step-3 .number").click()
     expect(page.locator("#panel").get_by_role("link", name="#3")).to_be_visible()
     assert page.url.endswith("?within=status%3Acompleted#step-3")
+    page.locator("#panel .step-feedback summary").click()
     for text in ("First.", "Second."):
         note = page.locator("#panel").get_by_label("New note")
         note.fill(text)
@@ -151,7 +160,7 @@ def test_a_trace_shows_time_spent_and_side_effects(page: Page):
 
     for figure in ("active", "model", "tools"):
         expect(page.locator(f"[data-figure={figure}] dd")).to_have_text(re.compile(r"\d s\s*$"))
-    expect(page.locator(".effects-ledger")).to_contain_text("1 read")
+    expect(page.locator(".effects-ledger")).to_contain_text("1 tool call, read-only")
     expect(page.locator(".step .bar .work")).to_have_count(3)
     expect(page.locator(".step .bar .first").first).to_be_attached()
 
@@ -161,6 +170,8 @@ def test_on_a_phone_the_details_are_a_sheet_that_closes(page: Page, phone: Page)
     phone.goto(page.url)
     panel = phone.locator("#panel")
     expect(panel).to_be_hidden()
+    answer = phone.locator(".answer-card").bounding_box()
+    assert answer["y"] > phone.locator(".steps").bounding_box()["y"]
 
     phone.locator("#step-2 summary").click()
     expect(panel.locator(".payload").last).to_contain_text("435")
@@ -180,14 +191,17 @@ def test_on_a_phone_the_details_are_a_sheet_that_closes(page: Page, phone: Page)
     expect(phone).to_have_url(re.compile(r"/traces/\d+/"))
 
 
-def test_the_answer_comes_first_and_links_to_its_sources(page: Page):
+def test_the_answer_is_beside_the_waterfall_and_links_to_its_sources(page: Page):
     trace_of(page, CALCULATION)
     card = page.locator(".answer-card")
 
     expect(card.locator(".answer strong")).to_have_text("435")
-    assert card.bounding_box()["y"] < page.locator(".steps").bounding_box()["y"]
+    steps = page.locator(".steps").bounding_box()
+    assert steps["y"] < 200
+    assert card.bounding_box()["x"] > steps["x"] + steps["width"]
     card.locator(".evidence-step").click()
     expect(page.locator("#step-2 summary")).to_have_attribute("aria-current", "true")
+    page.get_by_role("button", name="Answer", exact=True).click()
     card.get_by_role("button", name="Good answer").click()
     expect(card.get_by_role("button", name="Good answer")).to_have_attribute(
         "aria-pressed", "true"
@@ -217,7 +231,7 @@ def test_the_run_page_is_equal_live_and_reloaded(slow_page: Page):
     expect(run).to_have_attribute("data-live", "")
     expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
     expect(run.locator(".answer strong")).to_have_text("435")
-    expect(slow_page.locator("#review .verdict").first).to_be_visible()
+    expect(slow_page.locator("#review summary").first).to_be_visible()
 
     watched = html(run)
     slow_page.reload()

@@ -26,7 +26,7 @@ def traces(filled, visit) -> Page:
 
 
 def rows(page: Page):
-    return page.locator(".runs tbody tr")
+    return page.locator(".runs tbody tr[data-run]")
 
 
 def statuses(page: Page) -> set[str]:
@@ -114,9 +114,33 @@ def test_a_term_is_removed_and_a_ready_made_view_chosen(traces: Page):
     expect(agents.filter(has_text="helper")).to_have_count(0)
 
     views = traces.get_by_role("navigation", name="Views")
-    views.get_by_role("link", name="Failed").click()
+    views.get_by_role("link", name="Failed", exact=True).click()
     expect(views.locator("[aria-current]")).to_have_text("Failed")
+    expect(traces.locator("#q")).to_have_value("-agent:helper status:failed")
     assert statuses(traces) == {"failed"}
+
+
+def test_failures_of_yesterday_are_two_clicks_away(traces: Page):
+    traces.goto("/")
+    traces.get_by_role("link", name="Traces").click()
+    traces.get_by_role("link", name="Failed yesterday").click()
+
+    expect(traces.locator("#q")).to_have_value("status:failed on:yesterday")
+
+
+def test_runs_are_grouped_by_chat(traces: Page):
+    ask_and_wait(traces, "What is 2 + 2?")
+    traces.locator("#text").fill("What is 3 + 3?")
+    traces.keyboard.press("Enter")
+    expect(traces.locator(".run[data-status=completed]")).to_have_count(2)
+    traces.goto("/traces/")
+    traces.locator("[data-menu=group] summary").click()
+    traces.get_by_role("link", name="Chat", exact=True).click()
+
+    thread = traces.locator("tbody[data-group]").first
+    expect(thread.locator(".group")).to_contain_text("2 runs")
+    expect(thread.locator(".ask-cell a")).to_have_text(["What is 2 + 2?", "What is 3 + 3?"])
+    expect(traces).to_have_url(re.compile(r"group=chat"))
 
 
 def test_a_view_is_saved_used_and_deleted(traces: Page):
@@ -243,4 +267,4 @@ def test_every_control_of_the_list_has_an_accessible_name(traces: Page):
     ).all():
         if control.is_visible():
             expect(control).to_have_accessible_name(re.compile(r"\S"))
-    expect(traces.get_by_role("search")).to_have_count(1)
+    expect(traces.locator("main").get_by_role("search")).to_have_count(1)

@@ -11,9 +11,9 @@ from agents.models import (
     GuardrailHit,
     GuardrailPattern,
     GuardrailUsage,
-    LanguageModel,
 )
 from tests.conftest import run_question, verify_run
+from tests.language_models import amake_model
 from tests.wire import WireServer, say
 
 pytestmark = [
@@ -82,7 +82,7 @@ async def test_usage_is_counted_per_day_and_a_spent_budget_ends_the_calls(person
 
 async def test_the_judge_is_asked_in_the_wire_format_with_the_text_as_data(person):
     async with WireServer([say(verdict("violation", "Off topic."))]) as server:
-        await LanguageModel.objects.acreate(
+        await amake_model(
             label="Judge",
             model="openai/small",
             base_url=server.url,
@@ -107,9 +107,7 @@ async def test_the_judge_is_asked_in_the_wire_format_with_the_text_as_data(perso
 async def test_personal_data_is_hidden_from_the_judge_too(agent, person):
     await Agent.objects.filter(pk=agent.pk).aupdate(personal_data="hidden")
     async with WireServer([say(verdict("ok"))]) as server:
-        await LanguageModel.objects.acreate(
-            label="Judge", model="openai/small", base_url=server.url, api_key="k"
-        )
+        await amake_model(label="Judge", model="openai/small", base_url=server.url, api_key="k")
         await check(model="Judge")
         await run_question("Write to ada@example.com", user=person)
 
@@ -128,7 +126,7 @@ async def test_a_model_that_is_not_set_up_is_a_failed_check(person):
 
 
 async def test_a_rule_that_fills_its_models_context_window_blocks(person):
-    await LanguageModel.objects.acreate(
+    await amake_model(
         label="Tiny",
         model="openai/tiny",
         base_url="http://127.0.0.1:9/v1",

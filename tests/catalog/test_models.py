@@ -17,6 +17,7 @@ from agents.web.presentation.steps import step_notes
 from chat import messages
 from chat.errors import MessageRejected
 from tests.conftest import as_async_user, run_question
+from tests.language_models import make_model
 from tests.wire import WireServer, fail, say
 
 pytestmark = [
@@ -35,7 +36,7 @@ def no_keys(monkeypatch):
 
 def create_model(label="fast", **columns):
     given = {"provider": "compatible", "model": "openai/gpt-4.1", "api_key": KEY}
-    return LanguageModel.objects.create(label=label, **given | columns)
+    return make_model(label, **given | columns)
 
 
 def thinking_with(agent, name, **columns):
@@ -264,10 +265,14 @@ def test_a_model_without_limits_has_no_rate_limiter(agent):
     ],
 )
 def test_an_invalid_row_is_rejected(columns, field):
-    row = LanguageModel(**{"label": "fast", "model": "openai/x"} | columns)
+    row = make_model("fast", "openai/x")
+    of_connection = "base_url" in columns
+    checked = row.connection if of_connection else row
+    for name, value in columns.items():
+        setattr(checked, name, value)
 
     with pytest.raises(ValidationError) as wrong:
-        row.full_clean()
+        checked.full_clean()
     assert field in wrong.value.message_dict
 
 

@@ -12,9 +12,10 @@ from agents.engine.call_context import CallContext, use_context
 from agents.engine.events import StatusKind
 from agents.engine.material import Passage
 from agents.engine.sentences import Sentence
-from agents.models import LanguageModel, ToolRegistration
+from agents.models import ToolRegistration
 from agents.tools.search import SearchResult, SearchTool
 from agents.web.presentation.steps import step_notes
+from tests.language_models import make_model
 from tests.wire import USAGE, WireServer, fail, hang, say
 
 PASSAGES = [
@@ -35,7 +36,7 @@ class Library:
 
 
 def reranker(url, model="openai/judge", **settings):
-    LanguageModel.objects.create(label="judge", model=model, base_url=url, api_key="sk-test")
+    make_model("judge", model, base_url=url, api_key="sk-test")
     row = ToolRegistration(name="search", rerank_model="judge", **settings)
     return reranking.from_row(row)
 
@@ -97,7 +98,7 @@ async def test_as_many_passages_are_searched_as_the_model_reads():
 
 def test_it_is_off_by_default_and_a_disabled_model_is_named():
     assert reranking.from_row(ToolRegistration(name="search")) is None
-    LanguageModel.objects.create(label="old", model="openai/old", enabled=False)
+    make_model("old", "openai/old", enabled=False)
 
     found = reranking.from_row(ToolRegistration(name="search", rerank_model="old"))
 

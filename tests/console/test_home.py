@@ -25,7 +25,6 @@ from agents.models import (
     Approval,
     GuardrailHit,
     GuardrailPattern,
-    LanguageModel,
     PeriodicJob,
     Run,
 )
@@ -33,6 +32,7 @@ from agents.review.filters.filter_language import parse
 from agents.review.run_list import listing
 from agents.web.figures import series
 from tests.conftest import as_staff
+from tests.language_models import make_model
 from tests.run_usage import record_usage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("agent")]
@@ -78,7 +78,7 @@ def test_imported_answers_change_no_figure_of_the_console(
             [user.month_cost for user in users],
         ]
 
-    row = LanguageModel.objects.create(label="demo", model="demo")
+    row = make_model("demo", "demo")
     make_run()
     before = figures_of_console()
     for _ in range(3):
@@ -92,13 +92,13 @@ def test_a_new_installation_starts_with_one_next_step(admin_client):
     setup, html = answer.context["setup"], answer.text
 
     assert [step.title for step in setup.steps][:2] == ["Connect a model", "Create an agent"]
-    assert setup.next.url == reverse("admin:agents_languagemodel_add")
+    assert setup.next.url == reverse("admin:agents_modelconnection_add")
     assert html.count("button primary") == 1
     assert "No runs yet." in html
 
 
 def test_steps_are_done_when_the_rows_say_so(admin_client, person):
-    LanguageModel.objects.create(label="fast", model="openai/gpt-4.1")
+    make_model("fast", "openai/gpt-4.1")
     setup = admin_client.get(HOME).context["setup"]
 
     done = {step.title: step.is_done for step in setup.steps}

@@ -19,11 +19,11 @@ from agents.db.configuration_rows import (
 from agents.models import (
     Agent,
     ConfigurationChange,
-    LanguageModel,
     McpServer,
     Run,
     ToolRegistration,
 )
+from tests.language_models import make_model
 
 pytestmark = pytest.mark.both_databases
 
@@ -123,7 +123,7 @@ def test_memberships_and_superusers_count_and_sign_ins_do_not(person, agent):
         lambda: person.groups.add(Group.objects.create(name="staff")),
         lambda: agent.groups.set(Group.objects.all()),
         lambda: agent.tools.add(ToolRegistration.objects.create(name="tool")),
-        lambda: LanguageModel.objects.create(label="model", model="demo"),
+        lambda: make_model("model", "demo"),
         lambda: type(person).objects.filter(pk=person.pk).update(is_superuser=True),
     ]
     for step in steps:

@@ -50,7 +50,7 @@ async def _each(testbed: Testbed, times: int, *questions: tuple[str, ...]) -> Re
 
 @row("F13", "the model's connection is reset in mid-sentence", times=3)
 async def f13(testbed: Testbed, times: int) -> Result:
-    cut = ("cut:8", "word0 word1", CUT_OFF, "Run again")
+    cut = ("cut:8", "word0 word1", CUT_OFF, "Try again")
     return await _each(testbed, times, cut, ("look:x cut:1", CUT_OFF))
 
 
@@ -82,7 +82,7 @@ async def f14b(testbed: Testbed, times: int) -> Result:
 
 @row("F15", "the model hangs between two words", times=3, kind="hasty")
 async def f15(testbed: Testbed, times: int) -> Result:
-    hang = ("hang:5", "word4", "sent nothing for 1.5 s", "Run again")
+    hang = ("hang:5", "word4", "sent nothing for 1.5 s", "Try again")
     return await _each(testbed, times, hang)
 
 
@@ -98,7 +98,7 @@ async def f17(testbed: Testbed, times: int) -> Result:
     return await _each(
         testbed,
         times,
-        ("garbage", "word0", UNREADABLE, "Run again"),
+        ("garbage", "word0", UNREADABLE, "Try again"),
         ("utf8", "word0"),
         ("half words:3", "word2"),
         ("unknown words:3", "word2"),
@@ -115,7 +115,7 @@ async def f17b(testbed: Testbed, times: int) -> Result:
 
 @row("F18", "the stream ends well with nothing in it", times=3)
 async def f18(testbed: Testbed, times: int) -> Result:
-    words = ("returned an empty response", "Run again")
+    words = ("returned an empty response", "Try again")
     return await _each(testbed, times, ("empty", *words), ("nothing", *words))
 
 
@@ -144,7 +144,7 @@ async def f20(testbed: Testbed, times: int) -> Result:
     result = await _each(
         testbed,
         times,
-        ("http:500", provider_errors.PROVIDER_ERROR.fill(SCRIPTED, "", 500)[:-1], "Run again"),
+        ("http:500", provider_errors.PROVIDER_ERROR.fill(SCRIPTED, "", 500)[:-1], "Try again"),
         ("http:529", provider_errors.PROVIDER_ERROR.fill(SCRIPTED, "", 529)[:-1]),
     )
     agents = {

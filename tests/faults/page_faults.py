@@ -28,7 +28,7 @@ async def f22(testbed: Testbed, times: int) -> Result:
         "words:400@0.05": "word3",
         "wait:30": "wait: 30",
         "plain__never": "plain__never",
-        f"sign:{order()}": "wants to use sign",
+        f"sign:{order()}": "Run “Sign”?",
         "limited:20": "Retrying in",
     }
     for _ in range(times):

@@ -15,7 +15,7 @@ from agents.engine.turn import assemble
 from agents.llm.demo import DEMO_LABEL, arithmetic, conversation, intents
 from agents.llm.demo.conversation import Offer, Question, Situation
 from agents.llm.demo.model import PIECE, decide
-from agents.llm.demo.results import ADD_MODEL
+from agents.llm.demo.results import ADD_MODEL, fallback, introduction, offered_examples
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.web.presentation.markdown import render_markdown
@@ -142,7 +142,7 @@ async def test_other_questions_get_a_hint_to_connect_a_real_model(question, tool
 def test_the_hint_links_to_the_form_for_a_new_model():
     from django.urls import reverse
 
-    assert reverse("admin:agents_languagemodel_add") == ADD_MODEL
+    assert reverse("admin:agents_modelconnection_add") == ADD_MODEL
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
@@ -392,3 +392,15 @@ def test_the_text_of_attached_files_is_not_part_of_the_question():
     [exchange] = conversation._exchanges([{"role": "user", "content": asked}])
 
     assert exchange.question.text == "How many weeks?"
+
+
+@pytest.mark.parametrize("question", ["Tell me a joke.", "冗談を言って。"])
+def test_the_examples_of_a_dead_end_can_be_offered_as_buttons(question):
+    situation = Situation(question=Question(question), tools=(Offer("calculator"),))
+    japanese = situation.question.is_japanese
+
+    examples = offered_examples(fallback(situation))
+
+    assert examples == [conversation.SENTENCES["example_calculator"][japanese]]
+    assert offered_examples(introduction(situation)) == []
+    assert offered_examples(fallback(situation._replace(tools=()))) == []

@@ -6,7 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from agents.models import AuditPerson, LanguageModel, McpServer, ToolRegistration
+from agents.models import AuditPerson, McpServer, ModelConnection, ToolRegistration
+from tests.language_models import make_model
 
 pytestmark = pytest.mark.django_db
 
@@ -28,14 +29,12 @@ def rotate():
 
 def columns():
     with connection.cursor() as cursor:
-        cursor.execute("SELECT api_key, secrets FROM agents_languagemodel ORDER BY id")
+        cursor.execute("SELECT api_key, secrets FROM agents_modelconnection ORDER BY id")
         return cursor.fetchall()
 
 
 def test_after_rotation_all_secrets_are_readable_with_the_new_key_only(keys):
-    model = LanguageModel.objects.create(
-        label="fast", model="bedrock/x", api_key="sk-1", secrets={"aws_access_key_id": "a"}
-    )
+    model = make_model("fast", "bedrock/x", api_key="sk-1", secrets={"aws_access_key_id": "a"})
     server = McpServer.objects.create(name="shop", url="http://x", headers={"A": "b"})
     tool = ToolRegistration.objects.create(name="x", source="http", headers={"C": "d"})
     person = AuditPerson.objects.create(name="ada")
@@ -48,31 +47,31 @@ def test_after_rotation_all_secrets_are_readable_with_the_new_key_only(keys):
 
     for row in (model, server, tool, person):
         row.refresh_from_db()
-    assert model.api_key.reveal() == "sk-1"
-    assert model.secrets.reveal() == {"aws_access_key_id": "a"}
+    assert model.connection.api_key.reveal() == "sk-1"
+    assert model.connection.secrets.reveal() == {"aws_access_key_id": "a"}
     assert (server.headers.reveal(), tool.headers.reveal()) == ({"A": "b"}, {"C": "d"})
     assert person.key.reveal() == of_person
     assert columns() != before
-    assert "models: 2 re-encrypted" in said
+    assert "connections: 2 re-encrypted" in said
     assert "sk-1" not in said
 
 
 def test_unreadable_secrets_are_listed_and_unchanged(keys):
-    LanguageModel.objects.create(label="lost", model="openai/x", api_key="sk-1")
+    make_model("lost", "openai/x", api_key="sk-1")
     keys("other")
-    LanguageModel.objects.create(label="kept", model="openai/x", api_key="sk-2")
+    make_model("kept", "openai/x", api_key="sk-2")
     lost = columns()[0]
 
-    with pytest.raises(CommandError, match="model lost: API key") as caught:
+    with pytest.raises(CommandError, match="connection lost: API key") as caught:
         rotate()
 
     assert "kept" not in str(caught.value)
     assert columns()[0] == lost
     keys("old")
-    assert LanguageModel.objects.get(label="lost").api_key.reveal() == "sk-1"
+    assert ModelConnection.objects.get(name="lost").api_key.reveal() == "sk-1"
 
 
 def test_without_secrets_nothing_is_rotated(keys):
-    LanguageModel.objects.create(label="open", model="ollama/x")
+    make_model("open", "ollama/x")
 
-    assert "models: 0 re-encrypted" in rotate()
+    assert "connections: 0 re-encrypted" in rotate()

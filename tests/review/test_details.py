@@ -75,6 +75,18 @@ async def test_every_tab_of_every_step_can_be_read(scripted, person, page):
             assert "<html" in await page(address)
 
 
+async def test_beside_a_chat_a_step_is_its_input_and_its_result(scripted, person, page):
+    scripted(CALL, Says(answer="42"))
+    run = await run_question("What is 6 * 7?", user=person)
+
+    headers = {"HX-Request": "true", "HX-Target": "side-panel"}
+    part = await page(f"/traces/{run.pk}/steps/2/", headers=headers)
+
+    assert part.startswith("<article data-panel-page")
+    assert part.count('class="payload"') == 2
+    assert 'class="tabs"' not in part
+
+
 async def test_a_guardrail_finding_is_on_its_turn(scripted):
     await GuardrailPattern.objects.acreate(
         name="Hush", pattern="hush", stage="output", action="warn"

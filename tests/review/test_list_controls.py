@@ -11,7 +11,7 @@ import pytest
 from agents.models import Agent, AuditEntry, Run
 from agents.review.filters import filter_controls
 from agents.review.filters.filter_language import parse
-from agents.review.models import Example, Review, SavedView
+from agents.review.models import Example, Label, Review, SavedView
 from agents.review.run_list import bulk, listing
 from agents.review.run_list import columns as all_columns
 from agents.review.run_list.bulk import Selection
@@ -30,7 +30,8 @@ def mine(person_client):
 
 def make(user, **columns):
     columns = {"agent_name": "helper", "status": "completed", "query": "Why?"} | columns
-    return Run.objects.create(user=user, topic=f"t{Run.objects.count()}", **columns).pk
+    columns = {"topic": f"t{Run.objects.count()}"} | columns
+    return Run.objects.create(user=user, **columns).pk
 
 
 def get(client, **query):
@@ -45,7 +46,7 @@ def export(user, form, q="", run=(), columns=""):
     """Return the file without the download, which needs the database thread."""
     run_filter = parse(q, is_reviewer=listing.is_reviewer(user))
     selection = Selection(user=user, run_filter=run_filter, pks=run)
-    chosen = all_columns.parse(columns.split(","), show_people=True)
+    chosen = all_columns.parse(columns.split(","), {all_columns.PEOPLE})
     return "".join(bulk.export(selection, chosen, form))
 
 
@@ -333,3 +334,63 @@ def test_a_table_names_its_runs_and_rounds_figures(person):
     assert export(person, "csv", columns="question,cost").splitlines()[1].endswith(",0.3")
     assert export(person, "csv", columns="question").startswith("run,question")
     assert export(person, "csv", columns="question").splitlines()[1].startswith(f"{pk},")
+
+
+def test_a_failed_run_has_its_error_below_its_question(mine, person):
+    make(person, status="failed", stopped_reason="error", detail="The provider is overloaded.")
+    make(person)
+
+    failed, completed = reversed(select(mine.get("/traces/"), ".ask-cell"))
+
+    assert failed.css_first(".why").text() == "The provider is overloaded."
+    assert completed.css_first(".why") is None
+    assert "overloaded" in export(person, "csv", columns="question,error")
+
+
+def test_labels_and_scores_are_columns_of_reviewers(mine, person, reviewer):
+    pk = make(person, agent_version=3)
+    Label.objects.create(run_id=pk, name="refund", author=reviewer)
+    Label.objects.create(run_id=pk, name="refund", step=2, author=reviewer)
+    names = "question,version,labels,score"
+
+    cells = select(as_user(reviewer).get("/traces/", {"columns": names}), "tbody td")
+    texts = {cell.attributes["data-column"]: cell.text(strip=True) for cell in cells}
+    assert (texts["version"], texts["labels"], texts["score"]) == ("v3", "refund", "—")
+    own = select(mine.get("/traces/", {"columns": names}), "tbody td")
+    assert [cell.attributes["data-column"] for cell in own] == ["select", "question", "version"]
+
+
+def test_the_runs_of_a_chat_are_one_thread(mine, person, monkeypatch):
+    first, other, second = (make(person, topic=topic) for topic in ("a", "b", "a"))
+
+    page = get(mine, group="chat")
+
+    assert numbers(page) == [first, second, other]
+    assert page.count("<tbody data-group") == 1
+    assert numbers(get(mine, group="chat", sort="id")) == [first, second, other]
+    monkeypatch.setattr(listing, "PAGE_SIZE", 1)
+    assert numbers(get(mine, group="chat", page=3)) == [other]
+    assert numbers(get(mine, group="nonsense")) == [second]
+
+
+def test_a_quick_filter_is_added_to_the_others_and_removed_again():
+    def options(text):
+        return filter_controls.quick_filters(parse(text, is_reviewer=False), str)
+
+    failed, yesterday, slow, _down = options("agent:helper after:-7d")
+    assert not any(option.is_on for option in (failed, yesterday, slow))
+    assert failed.url == "agent:helper after:-7d status:failed"
+    assert yesterday.url == "agent:helper status:failed on:yesterday"
+    failed, yesterday, *_ = options(yesterday.url)
+    assert (failed.is_on, yesterday.is_on) == (False, True)
+    assert yesterday.url == "agent:helper"
+
+
+def test_imported_answers_are_included_with_a_link(mine, person):
+    imported, own = make(person, route=Run.IMPORTED), make(person)
+
+    [link] = select(mine.get("/traces/"), ".imported")
+    shown = mine.get(link.attributes["href"])
+
+    assert numbers(shown.text) == [own, imported]
+    assert select(shown, ".imported")[0].attributes["href"] == "/traces/"

@@ -239,7 +239,8 @@ def test_a_row_shows_its_numbers_and_feedback(mine, person):
 def test_a_planned_run_counts_the_steps_of_its_plan(mine, person):
     make(person, 1, turns=1, tasks=25)
 
-    [steps] = select(mine.get("/traces/"), 'td[data-column="steps"]')
+    page = mine.get("/traces/", {"columns": "question,steps"})
+    [steps] = select(page, 'td[data-column="steps"]')
     assert steps.text(strip=True) + steps.attributes["data-unit"] == "25 turns"
 
 

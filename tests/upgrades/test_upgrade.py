@@ -175,7 +175,9 @@ def test_the_audit_log_is_intact_and_still_read_only(upgraded):
 
 
 def test_secrets_are_read_with_the_same_key(upgraded):
-    assert LanguageModel.objects.get().api_key.reveal() == "a secret of this installation"
+    connection = LanguageModel.objects.get().connection
+
+    assert connection.api_key.reveal() == "a secret of this installation"
 
 
 def test_passages_are_found(upgraded):

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access import audit
 from agents.db.fast_writes import concrete_field
+from agents.db.installation.branding import LOGOS
 from agents.db.installation.configured import SETTINGS
 from agents.models import AuditEntry, AuditPerson
 from agents.models.audit import ANONYMOUS_TOKEN
@@ -52,6 +53,8 @@ SENTENCES = {
     audit.DELETED_FOR_GOOD: gettext_lazy("%(who)s deleted %(what)s permanently."),
     audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
     audit.SERVER_FILES_DELETED: gettext_lazy("%(who)s deleted the files of %(what)s."),
+    audit.SERVER_SIGNED_IN: gettext_lazy("%(who)s signed in to %(what)s."),
+    audit.SERVER_SIGNED_OUT: gettext_lazy("%(who)s signed out of %(what)s."),
     audit.MODEL_TESTED: gettext_lazy("%(who)s tested %(what)s."),
     audit.MODEL_TEST_ENDED: gettext_lazy("%(who)s finished testing %(what)s."),
     audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s manually."),
@@ -284,6 +287,8 @@ def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
 
 
 def setting_label(key: str) -> str:
+    if key in LOGOS:
+        return str(LOGOS[key])
     return str(SETTINGS[key].label) if key in SETTINGS else key
 
 

@@ -59,6 +59,7 @@ def guardrails_from(
 def pattern_from(row: GuardrailPattern) -> Pattern:
     return Pattern(
         pattern=row.pattern,
+        is_words=row.is_words,
         name=row.name,
         stage=cast(Stage, row.stage),
         action=GuardrailAction(row.action),

@@ -22,6 +22,11 @@ from .files import (
     measure_files,
 )
 from .health import SAMPLE_RETENTION, save_health
+from .sign_ins import find as find_sign_in
+from .sign_ins import owner as sign_in_owner
+from .sign_ins import servers_to_sign_in, shared_since
+from .sign_out import end as end_sign_ins
+from .sign_out import end_of_user as end_sign_ins_of_user
 from .synchronization import probe, sync
 from .tools import is_offered, load_tools, open_tool, withheld_reasons
 
@@ -37,6 +42,9 @@ __all__ = [
     "delete_instance_files",
     "disconnect",
     "egress",
+    "end_sign_ins",
+    "end_sign_ins_of_user",
+    "find_sign_in",
     "home_folder",
     "instance_folders",
     "is_offered",
@@ -49,8 +57,11 @@ __all__ = [
     "running_instances",
     "sandbox_policy",
     "save_health",
+    "servers_to_sign_in",
     "server_config",
+    "shared_since",
     "shut_down",
+    "sign_in_owner",
     "sync",
     "validate",
     "withheld_reasons",

@@ -1,5 +1,6 @@
 """How a server is started or reached, from its row."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +22,9 @@ from agents.tools.mcp.configuration.config import (
 )
 from agents.tools.mcp.process import sandbox as mcp_sandbox
 from agents.tools.mcp.process.launch import refusals
+from agents.tools.mcp.sign_in import SignInRequired
+
+from . import sign_ins
 
 STDIO_PERMISSION = "agents.use_stdio_servers"
 
@@ -87,9 +91,19 @@ def _problem(field: str, sentence: str) -> ConfigProblem:
 
 
 def permitted_config(server: McpServer, user: AnyUser) -> ServerConfig:
+    """Return how this user connects, with the sign-in that they would use.
+
+    Raises PermissionDenied, and SignInRequired.
+    """
     config = server_config(server)
     require_valid(config, user)
-    return config
+    if not server.sign_in:
+        return config
+    owner = sign_ins.owner(server, user)
+    sign_in = sign_ins.find(server, owner.pk if owner else None)
+    if sign_in is None:
+        raise SignInRequired(server.name, is_shared=owner is None)
+    return replace(config, sign_in=sign_in)
 
 
 def require_valid(config: ServerConfig, user: AnyUser) -> None:

@@ -17,12 +17,15 @@ from agents.models import McpServer
 from agents.models.secret import UnreadableSecret
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
+from agents.tools.mcp.configuration.config import ServerConfig
 from agents.tools.mcp.connection.connection_lifecycle import ConnectionLifecycle
 from agents.tools.mcp.connection.health import Health
 from agents.tools.mcp.connection.pool import ConnectionPool, IsolatedServer
 from agents.tools.mcp.process.isolation import Isolation
+from agents.tools.mcp.sign_in import SignIn
 from agents.tools.mcp.tool import ToolServer
 
+from . import sign_ins
 from .configuration import server_config
 from .health import save_health
 
@@ -86,12 +89,31 @@ class _LoopConnections:
         except UnreadableSecret as error:
             self._enqueue(server.name, Health(state="failed", error=str(error)))
             return None
+        if server.sign_in:
+            return self._signed_in_server(server, config)
         if server.isolation != McpServer.Isolation.SHARED:
             isolation = cast(Isolation, server.isolation)
             return IsolatedServer(self.connections, config, isolation, server.max_instances)
         connection = await self.connections.ensure(config)
         await connection.refresh(REFRESH_SECONDS)
         return connection
+
+    def _signed_in_server(self, server: McpServer, config: ServerConfig) -> IsolatedServer:
+        is_personal = server.sign_in == McpServer.SignIn.USER
+
+        async def find_sign_in(user_id: str) -> SignIn | None:
+            if not is_personal:
+                return await database.run(sign_ins.find, server, None)
+            return await database.run(sign_ins.find, server, int(user_id)) if user_id else None
+
+        return IsolatedServer(
+            self.connections,
+            config,
+            "person" if is_personal else cast(Isolation, server.isolation),
+            server.max_instances,
+            find_sign_in,
+            sign_ins.page_url(server) if is_personal else "",
+        )
 
     def _on_change(self, connection: ConnectionLifecycle) -> None:
         name = connection.config.name

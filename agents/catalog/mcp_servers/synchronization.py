@@ -9,6 +9,7 @@ from agents.tools.mcp.configuration.config import ServerConfig
 from agents.tools.mcp.connection.connection import Connection
 from agents.tools.mcp.connection.health import Health
 from agents.tools.mcp.errors import ServerUnavailable
+from agents.tools.mcp.sign_in import SignInRequired
 
 from .configuration import permitted_config, require_valid
 from .connections import egress
@@ -20,8 +21,12 @@ logger = logging.getLogger(__name__)
 
 async def sync(server: McpServer, user: AnyUser) -> SyncResult:
     """Connect once and save what was found; raise PermissionDenied."""
-    config = await database.run(permitted_config, server, user)
-    health = await _probe(config)
+    try:
+        config = await database.run(permitted_config, server, user)
+        health = await _probe(config)
+    except SignInRequired as error:
+        # It says nothing about the server, so it isn't saved.
+        return SyncResult(health=Health(state="failed", error=str(error)))
     return await database.run(save_health, server.name, health)
 
 

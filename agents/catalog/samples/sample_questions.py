@@ -7,6 +7,8 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext, gettext_noop
 
+from agents.db.installation.branding import START_QUESTIONS
+from agents.db.installation.setting import ROWS
 from agents.models import Agent
 
 # xgettext:no-python-format
@@ -51,9 +53,11 @@ BY_AGENT: Mapping[str, tuple[str, ...]] = {
 
 
 def for_agent(agent: Agent, tools: Collection[str]) -> list[str]:
-    """Return the agent's questions, or those of its tools, in the reader's language."""
+    """Return the agent's questions, else the installation's, else those of its tools."""
     if lines := agent.example_lines:
         return [localize(line) for line in lines]
+    if questions := START_QUESTIONS.find(ROWS.get(), translation.get_language()):
+        return questions.splitlines()
     return [gettext(question) for tool, question in BY_TOOL.items() if tool in tools]
 
 

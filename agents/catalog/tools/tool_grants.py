@@ -49,16 +49,21 @@ def grants(run: Run, agent_name: str, tools: Collection[str]) -> list[Capability
 
 def scopes(approval: Approval, viewer: int | None) -> tuple[str, ...]:
     """Return where this viewer can allow the tool from now on."""
+    tool = ToolRegistration.objects.filter(name=approval.tool).first()
+    # The effect that was displayed with the request.
+    steps = approval.run.steps.filter(number=approval.step)
+    displayed_effect = steps.values_list("effect", flat=True).first() or ""
+    return scopes_of_call(approval, viewer, tool, displayed_effect)
+
+
+def scopes_of_call(
+    approval: Approval, viewer: int | None, tool: ToolRegistration | None, displayed_effect: str
+) -> tuple[str, ...]:
+    """Return the scopes for a request whose tool and effect are known."""
     run = approval.run
     if viewer is None or viewer != run.user_id or approval.why not in ELIGIBLE_REASONS:
         return ()
-    if not _is_eligible_run(run):
-        return ()
-    row = ToolRegistration.objects.filter(name=approval.tool).first()
-    # The effect that was displayed with the request.
-    steps = run.steps.filter(number=approval.step)
-    displayed_effect = steps.values_list("effect", flat=True).first() or ""
-    return _permitted_scopes(row, displayed_effect)
+    return _permitted_scopes(tool, displayed_effect) if _is_eligible_run(run) else ()
 
 
 def create(user: User, approval: Approval, tool_fingerprint: str, scope: str) -> ToolGrant:

@@ -1,10 +1,12 @@
 """Forms of guardrails: the rule itself, and what its testers send."""
 
+from itertools import chain, count
 from typing import Any, cast
 
 from django import forms
 from django.http import HttpRequest, QueryDict
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, GuardrailPattern
@@ -68,6 +70,16 @@ JUDGE_ACTION_HELP = _(
     "Block: stops the text. Warn: only records the violation. Masking isn't possible, because "
     "a model judges the text as a whole."
 )
+WORDS_LABEL = _("Words or phrases")
+WORDS_HELP = _(
+    "One per line. Case and width don’t matter. Whole words only, except in scripts without "
+    "spaces, such as Japanese."
+)
+WORDS_NAME_HELP = _("Optional. Users see it where text is masked, as ‹name›.")
+WORDS_FIELDSETS: list[Any] = [
+    (None, {"fields": ["kind", "pattern", ("stage", "action"), "name", "message"]}),
+    (_("Applies to"), {"fields": ["agents", "is_observed", "enabled"]}),
+]
 PATTERN_FIELDSETS: list[Any] = [
     (None, {"fields": ["kind", "name", "pattern", ("stage", "action"), "message"]}),
     (_("Applies to"), {"fields": ["agents", "is_observed", "enabled"]}),
@@ -101,11 +113,26 @@ def rule_kind(request: HttpRequest, row: GuardrailPattern | None) -> str:
     if row is not None:
         return row.kind
     kind = request.POST.get("kind") or request.GET.get("kind")
-    return Kind.MODEL if kind == Kind.MODEL else Kind.PATTERN
+    return kind if kind in Kind.values else Kind.WORDS
 
 
 def fieldsets(kind: str) -> list[Any]:
-    return MODEL_FIELDSETS if kind == Kind.MODEL else PATTERN_FIELDSETS
+    return FIELDSETS[kind]
+
+
+def free_name() -> str:
+    """Return a name for a rule that got none; it must not tell the words, as masks have it."""
+    stem = gettext("Words")
+    names = set(GuardrailPattern.objects.values_list("name", flat=True))
+    numbered = (f"{stem} {number}" for number in count(2))
+    return next(name for name in chain([stem], numbered) if name not in names)
+
+
+FIELDSETS: dict[str, list[Any]] = {
+    Kind.WORDS: WORDS_FIELDSETS,
+    Kind.PATTERN: PATTERN_FIELDSETS,
+    Kind.MODEL: MODEL_FIELDSETS,
+}
 
 
 class RuleFormMixin(forms.BaseModelForm):
@@ -122,6 +149,8 @@ class RuleFormMixin(forms.BaseModelForm):
         for name, text in RULE_HELP.items():
             if name in self.fields:
                 self.fields[name].help_text = text
+        if self.rule_kind == Kind.WORDS:
+            self._ask_for_words()
         if self.rule_kind == Kind.MODEL:
             if "stage" in self.fields:
                 cast(forms.ChoiceField, self.fields["stage"]).choices = JUDGE_STAGES
@@ -131,8 +160,22 @@ class RuleFormMixin(forms.BaseModelForm):
             if "rubric" in self.fields:
                 self.fields["rubric"].widget.attrs["rows"] = 7
 
+    def _ask_for_words(self) -> None:
+        if "pattern" in self.fields:
+            words = self.fields["pattern"]
+            words.label = WORDS_LABEL
+            words.help_text = WORDS_HELP
+            attrs = {"rows": 5, "spellcheck": "false", "autofocus": self.instance.pk is None}
+            words.widget = forms.Textarea(attrs=attrs)
+        if "name" in self.fields:
+            self.fields["name"].required = False
+            self.fields["name"].help_text = WORDS_NAME_HELP
+
     def clean_kind(self) -> str:
         return self.rule_kind
+
+    def clean_name(self) -> str:
+        return self.cleaned_data["name"] or free_name()
 
 
 class _DraftForm(forms.Form):
@@ -169,13 +212,15 @@ def _count_field(counts: tuple[int, ...]) -> forms.TypedChoiceField:
 
 
 class PatternDraftForm(_DraftForm):
-    """A pattern as in the form, saved or not."""
+    """A pattern or words as in the form, saved or not."""
 
-    pattern = forms.CharField(max_length=1000, required=False, strip=False)
+    kind = forms.ChoiceField(choices=[(Kind.WORDS, ""), (Kind.PATTERN, "")], required=False)
+    pattern = forms.CharField(max_length=8_000, required=False, strip=False)
     runs = _count_field(RUN_COUNTS)
 
     def row(self) -> GuardrailPattern:
         rule = super().row()
+        rule.kind = self.cleaned_data["kind"] or Kind.PATTERN
         rule.pattern = self.cleaned_data["pattern"]
         return rule
 

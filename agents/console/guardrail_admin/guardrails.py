@@ -99,6 +99,8 @@ class GuardrailPatternAdmin(TesterPages, SwitchableAdmin):
         kind = rule_kind(request, options.get("obj"))
         context |= {
             "is_model_check": kind == GuardrailPattern.Kind.MODEL,
+            "kind": kind,
+            "kinds": GuardrailPattern.Kind.choices,
             "examples": EXAMPLES,
             "sizes": TEXT_COUNTS if kind == GuardrailPattern.Kind.MODEL else RUN_COUNTS,
             "most": MAX_SAMPLE_CHARS,

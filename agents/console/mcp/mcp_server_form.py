@@ -1,6 +1,7 @@
-"""The form of an MCP server: transport, program, secrets and sandbox."""
+"""The forms of an MCP server: its columns, and the page with a command line and rows."""
 
-from typing import Any
+import shlex
+from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import AnonymousUser
@@ -13,11 +14,12 @@ from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
 from agents.models.types import AnyUser
 from agents.tools.mcp.configuration.config import ServerConfig, read_folders
 
+from ..admin_classes.secret_pairs import SecretPairsField
+
 # Each secret with the fields it was entered for: if they change, it must be entered again.
 SECRET_FIELDS = {"env": ("command", "args"), "headers": ("url",)}
 REENTER_SECRET = _(
-    "%(field)s was set for a different URL or command. Enter it again, or enter {} "
-    "to remove it."
+    "%(field)s was set for a different URL or command. Enter the values again, or remove them."
 )
 SECRET_SET = _(
     'Already set. Leave empty to keep it, or enter {} to remove it. Example: {"NAME": "value"}'
@@ -29,6 +31,7 @@ class ServerForm(forms.ModelForm):
     """Rejects invalid servers, with the messages of the checks, before saving or starting."""
 
     user: AnyUser = AnonymousUser()  # the user of the form
+    program_field = "args"  # where problems of the arguments are displayed
 
     class Meta:
         model = McpServer
@@ -42,6 +45,7 @@ class ServerForm(forms.ModelForm):
             "isolation",
             "max_instances",
             "url",
+            "sign_in",
             "headers",
             "command",
             "args",
@@ -56,6 +60,7 @@ class ServerForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.partly_kept: set[str] = set()  # secrets of which only some values were entered
         for name in [*SECRET_FIELDS, "args", "folders"]:
             if name in self.fields:
                 self.fields[name].widget.attrs["rows"] = 4 if name != "folders" else 2
@@ -69,8 +74,8 @@ class ServerForm(forms.ModelForm):
         saved = McpServer.objects.filter(pk=self.instance.pk).first()
         secrets = {name: self._resolve_secret(name, cleaned, saved) for name in SECRET_FIELDS}
         unread = {*self.errors}  # invalid fields can't be checked further
-        if "args" in unread:
-            unread.add("command")  # which depends on its arguments
+        if self.program_field in unread:
+            unread |= {"command", "args"}  # one depends on the other
         limits = {name: cleaned.get(name) for name in ("memory_mb", "cpu_seconds")}
         self.config = ServerConfig(
             name=cleaned.get("name", self.instance.name),
@@ -85,11 +90,17 @@ class ServerForm(forms.ModelForm):
             call_timeout=cleaned.get("timeout") or self.instance.timeout,
             **secrets,
         )
+        if cleaned.get("sign_in") and cleaned.get("transport") == McpServer.Transport.STDIO:
+            cleaned["sign_in"] = ""  # programs have no page to sign in on
         for problem in mcp_servers.validate(self.config, self.user):
             if problem.field not in unread:
+                is_program = problem.field in {"command", "args"}
+                is_there = problem.field in self.fields
+                field = self.program_field if is_program and not is_there else problem.field
                 # A problem of a field that can't be edited is at the top of the page.
-                field = problem.field if problem.field in self.fields else None
-                self.add_error(field, translate(problem.sentence))
+                self.add_error(
+                    field if field in self.fields else None, translate(problem.sentence)
+                )
         return cleaned
 
     def clean_args(self) -> list[str]:
@@ -111,7 +122,8 @@ class ServerForm(forms.ModelForm):
             self.add_error(name, str(error))
             return {}
         label = {"field": self.fields[name].label}
-        if typed in (None, "") and saved and getattr(saved, name):
+        is_kept = typed in (None, "") or name in self.partly_kept
+        if is_kept and saved and getattr(saved, name):
             # Compared with the row: a form trusts its own hidden fields about what changed.
             destination = SECRET_FIELDS[name]
             if any(cleaned.get(field) != getattr(saved, field) for field in destination):
@@ -120,3 +132,97 @@ class ServerForm(forms.ModelForm):
             return secret
         self.add_error(name, _("%(field)s must be a JSON object with string values.") % label)
         return {}
+
+
+class CommandLineField(forms.CharField):
+    """A program with its arguments, as in a shell; nothing but quotes has a meaning."""
+
+    def __init__(self, **options: Any) -> None:
+        widget = forms.Textarea(
+            attrs={"class": "vLargeTextField code", "rows": 1, "spellcheck": "false"}
+        )
+        super().__init__(**{"required": False, "widget": widget, **options})
+
+    def shown_of(self, server: McpServer) -> str:
+        """Return the saved command, to detect concurrent changes."""
+        return command_line(server)
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        try:
+            shlex.split(text)
+        except ValueError as error:
+            raise forms.ValidationError(UNBALANCED) from error
+        return text
+
+
+UNBALANCED = _("A quotation mark isn’t closed. Close it, or write \\ before it.")
+
+
+class ServerPageForm(ServerForm):
+    """The same server as people enter it: a command line, and a row for each secret."""
+
+    program_field = "command_line"
+    command_line = CommandLineField(
+        label=_("Command"),
+        max_length=20_000,
+        help_text=_(
+            "A program with its arguments, e.g. npx -y @modelcontextprotocol/server-memory. "
+            "It is started without a shell."
+        ),
+    )
+    env = SecretPairsField(
+        label=_("Environment variables"),
+        add_label=_("Add variable"),
+        help_text=_("Values are stored encrypted and never displayed again."),
+    )
+    headers = SecretPairsField(
+        label=_("Headers"),
+        add_label=_("Add header"),
+        help_text=_("Values are stored encrypted and never displayed again."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["command_line"] = command_line(self.instance)
+        for name in SECRET_FIELDS:
+            if name in self.fields:
+                self.fields[name].help_text = type(self).base_fields[name].help_text
+                field = cast(SecretPairsField, self.fields[name])
+                field.show_saved(getattr(self.instance, name))
+
+    def clean_command_line(self) -> str:
+        text: str = self.cleaned_data["command_line"]
+        self.cleaned_data["command"], *self.cleaned_data["args"] = shlex.split(text) or [""]
+        return text
+
+    def clean_env(self) -> Any:
+        return self._merge_pairs("env")
+
+    def clean_headers(self) -> Any:
+        return self._merge_pairs("headers")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if "command" in cleaned:
+            self.instance.command = cleaned["command"]
+            self.instance.args = cleaned["args"]
+        return cleaned
+
+    def _merge_pairs(self, name: str) -> Any:
+        """Return the values as they will be; None leaves the secret as it is."""
+        typed: dict[str, str | None] | None = self.cleaned_data[name]
+        if typed is None or (not typed and not getattr(self.instance, name)):
+            return None
+        kept = {key for key, value in typed.items() if value is None}
+        saved = getattr(self.instance, name).reveal() if kept else {}
+        if kept and len(kept) == len(typed) == len(saved):
+            return None
+        if kept:
+            self.partly_kept.add(name)
+        return {key: saved[key] if value is None else value for key, value in typed.items()}
+
+
+def command_line(server: McpServer) -> str:
+    """Return a server's command and arguments as one line."""
+    return shlex.join([server.command, *map(str, server.args)]) if server.command else ""

@@ -1,5 +1,6 @@
 """MCP servers: setup, test, import, and acceptance of changed tools."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
@@ -8,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils.html import format_html_join
@@ -18,7 +20,7 @@ from django.utils.translation import ngettext
 from agents.catalog import mcp_servers
 from agents.db.sentences import translate
 from agents.engine.text import shorten
-from agents.models import Deletion, McpServer
+from agents.models import Deletion, McpServer, McpSignIn
 from agents.tools.mcp.configuration.config import ServerConfig, read_folders
 from agents.tools.mcp.process import server_folder
 from agents.tools.mcp.process.launch import (
@@ -38,9 +40,10 @@ from . import (
     server_files,
     server_gallery_page,
     server_import,
+    server_setup,
     uptime_strip,
 )
-from .mcp_server_form import ServerForm
+from .mcp_server_form import ServerForm, ServerPageForm
 from .server_actions import disconnect_on_commit
 
 if TYPE_CHECKING:
@@ -75,13 +78,15 @@ class McpServerAdmin(ConsoleAdmin):
     ]
     fieldsets = [
         (None, {"fields": ["name", "transport", "enabled", "timeout", "trusts_annotations"]}),
-        (_("Remote server (HTTP)"), {"fields": ["url", "headers"], "classes": ["by-address"]}),
+        (
+            _("Remote server (HTTP)"),
+            {"fields": ["url", "sign_in", "headers"], "classes": ["by-address"]},
+        ),
         (
             _("Local program"),
             {
                 "fields": [
-                    "command",
-                    "args",
+                    "command_line",
                     "env",
                     "folders",
                     ("memory_mb", "cpu_seconds"),
@@ -169,7 +174,7 @@ class McpServerAdmin(ConsoleAdmin):
         return ["name", *self.readonly_fields] if obj else self.readonly_fields
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> type[ServerForm]:
-        form_class = super().get_form(request, *args, **kwargs)
+        form_class = super().get_form(request, *args, **{"form": ServerPageForm, **kwargs})
         return type("Form", (form_class,), {"user": request.user})
 
     # Permissions
@@ -182,10 +187,29 @@ class McpServerAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
+        if change and {"url", "sign_in"} & {*form.changed_data}:
+            _end_sign_ins([obj])
         disconnect_on_commit(obj.name)
         if obj.transport == McpServer.Transport.STDIO:
             for sentence in launch_warnings(_public_config(obj)):
                 messages.warning(request, f"{obj.name}: {translate(sentence)}")
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._connect(request, obj) or super().response_add(
+            request, obj, post_url_continue
+        )
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return self._connect(request, obj) or super().response_change(request, obj)
+
+    def _connect(self, request: HttpRequest, server: McpServer) -> HttpResponse | None:
+        """Lead to the page that connects, unless the form stays open."""
+        stays = {"_continue", "_addanother", "_popup"} & request.POST.keys()
+        if stays or not server.enabled:
+            return None
+        return redirect("admin:agents_mcpserver_setup", server.pk)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Count the files that are deleted, too."""
@@ -197,11 +221,13 @@ class McpServerAdmin(ConsoleAdmin):
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         name = obj.name
+        _end_sign_ins([obj])
         super().delete_model(request, obj)
         disconnect_on_commit(name)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         names = list(queryset.values_list("name", flat=True))
+        _end_sign_ins(queryset)
         super().delete_queryset(request, queryset)
         disconnect_on_commit(*names)
 
@@ -227,6 +253,8 @@ class McpServerAdmin(ConsoleAdmin):
             page_path("import/", server_import.page, "import"),
             page_path("gallery/", server_gallery_page.page, "gallery"),
             page_path("gallery/<slug:key>/", server_gallery_page.entry_page, "gallery_entry"),
+            page_path("<int:pk>/setup/", server_setup.page, "setup"),
+            page_path("<int:pk>/setup/agents/", server_setup.choose_agents, "agents"),
             page_path("<int:pk>/pause/", server_actions.pause, "pause"),
             page_path("try/", server_actions.try_out, "try"),
             page_path("<int:pk>/try/", server_actions.try_out, "try"),
@@ -266,6 +294,11 @@ class McpServerAdmin(ConsoleAdmin):
                 }
                 response.context_data |= {"cards": cards, "changeable": changeable}
         return response
+
+
+def _end_sign_ins(servers: Iterable[McpServer]) -> None:
+    """Revoke all sign-ins: a restored server, or one at another URL, doesn't get them."""
+    mcp_servers.end_sign_ins(McpSignIn.objects.filter(server__in=list(servers)))
 
 
 def _public_config(server: McpServer) -> ServerConfig:

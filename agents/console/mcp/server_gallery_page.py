@@ -1,10 +1,10 @@
 """The gallery of well-known MCP servers, and the form of one of them."""
 
 import json
+from itertools import count
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 
 from agents.catalog import mcp_servers
+from agents.catalog.mcp_servers.missing_programs import missing_programs
 from agents.catalog.mcp_servers.server_gallery import GalleryServer, gallery, verified_on
 from agents.models import McpServer
 
@@ -68,11 +69,12 @@ class GalleryForm(forms.Form):
 
 
 def page(request: HttpRequest, console: Any) -> HttpResponse:
-    """List the servers by category."""
+    """List the servers by category; those that need nothing more are added at once."""
     if not console.has_add_permission(request):
         raise PermissionDenied
     used = set(McpServer.objects.values_list("name", flat=True))
     may_start = request.user.has_perm(mcp_servers.STDIO_PERMISSION)
+    missing = missing_programs(entry.command for entry in gallery().values())
     groups = [
         (label, [entry for entry in gallery().values() if entry.category == key])
         for key, label in CATEGORIES.items()
@@ -82,6 +84,7 @@ def page(request: HttpRequest, console: Any) -> HttpResponse:
         "opts": console.opts,
         "groups": groups,
         "used": used,
+        "missing": missing,
         "may_start": may_start,
         "verified": verified_on(),
     }
@@ -96,16 +99,18 @@ def entry_page(request: HttpRequest, key: str, console: Any) -> HttpResponse:
     entry = gallery().get(key)
     if entry is None:
         raise Http404
-    form = GalleryForm(entry, request.POST or None, initial={"name": key})
-    if request.method == "POST" and form.is_valid():
+    name = _free_name(key)
+    is_posted = request.method == "POST"
+    # The button of a card sends nothing: the server is added under its own name.
+    data = {"name": name, **request.POST.dict()} if is_posted else None
+    form = GalleryForm(entry, data, initial={"name": name})
+    if is_posted and form.is_valid():
         server_form = form.server_form(request.user)
         if server_form.is_valid():
             with transaction.atomic():
                 server: McpServer = server_form.save()
                 console.log_addition(request, server, [{"added": {}}])
-            added = _("%(name)s was added. Test the connection to load its tools.")
-            messages.success(request, added % {"name": server.name})
-            return redirect("admin:agents_mcpserver_change", server.pk)
+            return redirect("admin:agents_mcpserver_setup", server.pk)
         for name, errors in server_form.errors.items():
             for error in errors:
                 form.add_error("name" if name == "name" else None, str(error))
@@ -114,8 +119,16 @@ def entry_page(request: HttpRequest, key: str, console: Any) -> HttpResponse:
         "opts": console.opts,
         "entry": entry,
         "form": form,
+        "missing": missing_programs([entry.command]),
         "may_start": entry.transport == "http"
         or request.user.has_perm(mcp_servers.STDIO_PERMISSION),
         "verified": verified_on(),
     }
     return render_page(request, "admin/agents/mcpserver/gallery_entry.html", context)
+
+
+def _free_name(key: str) -> str:
+    """Return the entry's name, with a number if a server has it already."""
+    used = set(McpServer.objects.values_list("name", flat=True))
+    names = (key if n == 1 else f"{key}-{n}" for n in count(1))
+    return next(name for name in names if name not in used)

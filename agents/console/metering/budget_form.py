@@ -42,7 +42,7 @@ class BudgetForm(forms.ModelForm):
         row = self.instance
         if row.pk:
             self.fields.pop("scope", None)
-            initial = None if row.limit is None else _shown_amount(row.measure, row.limit)
+            initial = None if row.limit is None else shown_amount(row.measure, row.limit)
             self.initial.update(amount=initial, unlimited=row.limit is None)
 
     def clean(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class BudgetForm(forms.ModelForm):
             raise ValidationError(_("This limit already exists. Edit it instead."))
 
 
-def _shown_amount(measure: str, limit: int) -> Decimal:
+def shown_amount(measure: str, limit: int) -> Decimal:
     """Return a limit as it is entered; dollars have cents."""
     typed = MEASURES[measure].typed
     if typed == 1:

@@ -25,6 +25,7 @@ from agents.metering import caches
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.models.types import AnyUser
+from agents.tools.mcp.sign_in import SignInRequired
 from agents.web.presentation.formats import formatting
 from agents.web.presentation.formats.formatting import format_value, parse_json_text
 
@@ -140,9 +141,12 @@ def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: AnyUser) ->
     began = time.perf_counter()
     try:
         result = async_to_sync(_call_tool)(row, arguments, user)
-    except UnreadableSecret as error:
+    except (UnreadableSecret, SignInRequired) as error:
         return ToolRunResult(
-            arguments=arguments_text, observation=str(error), is_error=True, took="—"
+            arguments=arguments_text,
+            observation=translate(str(error)),
+            is_error=True,
+            took="—",
         )
     if result.is_error:
         observation = translate(result.error)

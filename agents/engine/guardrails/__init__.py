@@ -7,7 +7,6 @@ from .checks import (
     Guardrails,
     Inspection,
     Pattern,
-    try_pattern,
 )
 from .confusables import fold
 from .invisible import strip_invisible
@@ -44,5 +43,4 @@ __all__ = [
     "fold",
     "normalize",
     "strip_invisible",
-    "try_pattern",
 ]

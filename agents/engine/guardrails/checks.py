@@ -10,6 +10,7 @@ from typing import Any
 import re2
 
 from ..sentences import Sentence as _
+from .compilation import compile_re2
 from .match_length import EMPTY_BOUND, MatchBound, count_breaks
 from .model_checks import ModelChecks
 from .normalization import normalize
@@ -20,8 +21,6 @@ from .patterns import (
     Pattern,
     Stage,
     compile_pattern,
-    compile_re2,
-    try_pattern,
 )
 from .stream_filter import Rule, RuleSet, StreamFilter
 
@@ -37,7 +36,6 @@ __all__ = [
     "by_severity",
     "compile_pattern",
     "estimate_tokens",
-    "try_pattern",
 ]
 
 TokenCounter = Callable[[str], int]
@@ -97,7 +95,7 @@ class Guardrails:
             Pattern(pattern=p) if isinstance(p, str) else p for p in blocked_patterns or ()
         ]
         for pattern in self.patterns:
-            compile_pattern(pattern.pattern)
+            pattern.check()
         self._rules = _rules_by_stage(tuple(self.patterns))
         self.count_tokens = count_tokens or estimate_tokens
         self.model_checks = model_checks or ModelChecks()

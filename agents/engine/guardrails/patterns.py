@@ -7,15 +7,14 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, get_args
 
-import re2
-
 from agents.engine.errors import BadPattern
 
 from ..sentences import Sentence as _
+from .compilation import compile_re2
 from .match_length import MatchBound, allow_line_breaks, match_bound
+from .words import compile_words
 
 MAX_PATTERN_CHARS = 1_000
-MAX_MEMORY_BYTES = 8 << 20
 MAX_SCAN_SECONDS = 0.2
 SAMPLE_LINE = "A word, 12345 digits @ x.example/path?a=b -- 東京都 xxxxaaaa 'quoted'."
 SAMPLE_TEXTS = (f"{SAMPLE_LINE}\n" * 100, SAMPLE_LINE * 100, "xa 1é-" * 1_000)
@@ -73,6 +72,7 @@ class Pattern:
     """
 
     pattern: str
+    is_words: bool = False  # words and phrases, one per line, instead of an expression
     name: str = ""
     stage: Stage = "both"
     action: GuardrailAction = GuardrailAction.BLOCK
@@ -89,10 +89,14 @@ class Pattern:
 
     @property
     def regex(self) -> Any:
+        if self.is_words:
+            return compile_words(self.pattern)
         return compile_re2(_with_line_breaks(self.pattern))
 
     @property
     def reach(self) -> MatchBound:
+        if self.is_words:
+            return compile_words(self.pattern).reach
         return match_bound(_with_line_breaks(self.pattern))
 
     @property
@@ -117,6 +121,30 @@ class Pattern:
         if self.is_observed:
             return OBSERVED_REASONS[self.action]
         return self.message or DEFAULT_REASONS[self.action]
+
+    def check(self) -> None:
+        """Raise BadPattern if it can't be applied."""
+        if self.is_words:
+            compile_words(self.pattern)
+        else:
+            compile_pattern(self.pattern)
+
+    def try_out(self) -> None:
+        """Raise BadPattern also if it is too slow or matches empty text."""
+        self.check()
+        began = time.thread_time()
+        for match in chain.from_iterable(map(self.regex.finditer, SAMPLE_TEXTS)):
+            if match.start() == match.end():
+                raise BadPattern(
+                    _(
+                        "This pattern has zero-length matches. Make it match at least one "
+                        "character."
+                    )
+                )
+            if time.thread_time() - began > MAX_SCAN_SECONDS:
+                break
+        if time.thread_time() - began > MAX_SCAN_SECONDS:
+            raise BadPattern(_("This pattern is too slow. Reduce its repetitions."))
 
     def finding(self, stage: Stage, matches: int) -> GuardrailResult:
         details: dict[str, Any] = {"rule": self.label, "stage": stage, "matches": matches}
@@ -146,22 +174,6 @@ def compile_pattern(pattern: str) -> Any:
     return regex
 
 
-def try_pattern(pattern: str) -> None:
-    """Reject patterns that compile but are too slow or match empty text."""
-    compile_pattern(pattern)
-    regex = compile_re2(_with_line_breaks(pattern))
-    began = time.thread_time()
-    for match in chain.from_iterable(map(regex.finditer, SAMPLE_TEXTS)):
-        if match.start() == match.end():
-            raise BadPattern(
-                _("This pattern has zero-length matches. Make it match at least one character.")
-            )
-        if time.thread_time() - began > MAX_SCAN_SECONDS:
-            break
-    if time.thread_time() - began > MAX_SCAN_SECONDS:
-        raise BadPattern(_("This pattern is too slow. Reduce its repetitions."))
-
-
 @lru_cache(maxsize=1024)
 def _with_line_breaks(pattern: str) -> str:
     """Return the pattern with line breaks allowed between words, if RE2 has the memory."""
@@ -170,32 +182,3 @@ def _with_line_breaks(pattern: str) -> str:
     except BadPattern:
         return pattern
     return allow_line_breaks(pattern)
-
-
-@lru_cache(maxsize=1024)
-def compile_re2(pattern: str) -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = MAX_MEMORY_BYTES
-    try:
-        return re2.compile(pattern, options)
-    except UnicodeEncodeError as error:
-        raise BadPattern(_("This pattern contains an invalid character.")) from error
-    except re2.error as error:
-        reason = error.args[0]
-        message = reason.decode() if isinstance(reason, bytes) else str(reason)
-        raise BadPattern(
-            _("Invalid regular expression (RE2): %(words)s.", words=message)
-        ) from error
-
-
-@lru_cache(maxsize=256)
-def compile_any(patterns: tuple[str, ...]) -> Any:
-    """Compile one pattern that matches any of these, or None if it is too large."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = MAX_MEMORY_BYTES * 4
-    try:
-        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options)
-    except re2.error:
-        return None

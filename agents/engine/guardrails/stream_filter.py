@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
+from .compilation import compile_any
 from .confusables import fold
 from .match_length import MatchBound
 from .normalization import READING_COUNT, NormalizedText, StreamNormalizer, readings
-from .patterns import compile_any
 
 MAX_MATCHES = 2_000
 MIN_NEW_CHARS = 16  # characters; a scan costs about the same for a few as for many

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from agents.engine.guardrails.compilation import compile_re2
 from agents.engine.guardrails.invisible import TAGS, strip_invisible
-from agents.engine.guardrails.patterns import compile_re2
 
 MAX_CHARS = 200_000
 EXCERPT_CHARS = 160

@@ -1,5 +1,6 @@
-"""MCP servers and samples of their status."""
+"""MCP servers, sign-ins to them, and samples of their status."""
 
+from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -20,6 +21,11 @@ class McpServer(models.Model):
         SHARED = "shared", _("Shared: everyone uses the same process, session and files")
         PERSON = "person", _("Per user: each user has a process, session and files")
         CHAT = "chat", _("Per chat: each chat has a process, session and files")
+
+    class SignIn(models.TextChoices):
+        NONE = "", _("None, or with headers")
+        SHARED = "shared", _("OAuth: everyone uses one sign-in")
+        USER = "user", _("OAuth: each user signs in")
 
     class State(models.TextChoices):
         UNKNOWN = "unknown", _("not tested yet")
@@ -72,6 +78,19 @@ class McpServer(models.Model):
             "A JSON object with string values. Stored encrypted and never displayed again."
         ),
     )
+    sign_in = models.CharField(
+        _("sign-in"),
+        max_length=10,
+        choices=SignIn,
+        blank=True,
+        default=SignIn.NONE,
+        db_default="",
+        help_text=_(
+            "With OAuth, users sign in on the server’s own page. Choose each user if its tools "
+            "show or change what belongs to one person."
+        ),
+    )
+    oauth_client = EncryptedJSONField(blank=True, default=dict, editable=False)
     enabled = models.BooleanField(_("enabled"), default=True)
     trusts_annotations = models.BooleanField(
         _("trust this server's annotations"),
@@ -152,6 +171,65 @@ class McpServer(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class McpSignIn(models.Model):
+    """An OAuth sign-in to a server: one user's, or without a user everyone's."""
+
+    server = models.ForeignKey(McpServer, on_delete=models.CASCADE, related_name="sign_ins")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    # Tokens are never sent to another URL.
+    url = models.CharField(_("URL"), max_length=500)
+    tokens = EncryptedJSONField(default=dict, editable=False)
+    metadata = models.JSONField(
+        default=dict, help_text=_("What the authorization server says about itself.")
+    )
+    expires_at = models.FloatField(null=True, help_text=_("Unix time of the access token."))
+    signed_in_at = models.DateTimeField(_("signed in"))
+
+    class Meta:
+        verbose_name = _("sign-in")
+        verbose_name_plural = _("sign-ins")
+        constraints = [
+            models.UniqueConstraint(fields=["server", "user"], name="one_mcp_sign_in_per_user"),
+            models.UniqueConstraint(
+                fields=["server"],
+                condition=models.Q(user=None),
+                name="one_shared_mcp_sign_in",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.server_id} {self.user_id or '*'}"
+
+
+class McpSignInAttempt(models.Model):
+    """A user who is signing in: the page that comes back may reach another process."""
+
+    server = models.ForeignKey(McpServer, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    state = models.CharField(max_length=200, blank=True, db_index=True)
+    next_url = models.CharField(max_length=300, blank=True)
+    response = EncryptedJSONField(blank=True, default=dict, editable=False)
+    is_done = models.BooleanField(default=False)
+    error = SentenceField(blank=True)
+    started_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = _("sign-in attempt")
+        verbose_name_plural = _("sign-in attempts")
+
+    def __str__(self) -> str:
+        return f"{self.server_id} {self.user_id}"
 
 
 class ServerSample(models.Model):

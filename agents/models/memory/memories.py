@@ -44,7 +44,7 @@ class MemoryQuerySet(NoteQuerySet["Memory"]):
 
 
 class Memory(Note):
-    """A fact or preference. A newer fact about the same subject replaces it."""
+    """A fact or preference. A newer one that contradicts it replaces it."""
 
     personal = words = ("subject", "text")
     MAX_CHARS = 500
@@ -81,7 +81,7 @@ class Memory(Note):
         _("subject"),
         max_length=80,
         blank=True,
-        help_text=_("E.g. home city. A newer memory about the same subject replaces it."),
+        help_text=_("E.g. home city. A newer memory that contradicts it replaces it."),
     )
     kind = models.CharField(
         _("kind"),

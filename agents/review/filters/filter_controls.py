@@ -20,9 +20,19 @@ RANGES: dict[str, LazyText] = {
     "": gettext_lazy("Any time"),
     "after:-1h": gettext_lazy("Last hour"),
     "after:-24h": gettext_lazy("Last 24 hours"),
+    "on:today": gettext_lazy("Today"),
+    "on:yesterday": gettext_lazy("Yesterday"),
     "after:-7d": gettext_lazy("Last 7 days"),
     "after:-30d": gettext_lazy("Last 30 days"),
 }
+# Terms that one click adds or removes again.
+QUICK_FILTERS: dict[str, LazyText] = {
+    "status:failed": gettext_lazy("Failed"),
+    "status:failed on:yesterday": gettext_lazy("Failed yesterday"),
+    "duration:>30s": gettext_lazy("Slow"),
+    "rating:down": gettext_lazy("Thumbs down"),
+}
+IMPORTED_TOO = "source:imported,here"
 MAX_AGENTS = 30
 ToUrl = Callable[[str], str]
 
@@ -109,6 +119,32 @@ def agent_menu(run_filter: Filter, url: ToUrl) -> Menu:
         for name in dict.fromkeys([*chosen, *names[:MAX_AGENTS]])
     ]
     return _choice_menu("agent", _("Agent"), options)
+
+
+def quick_filters(run_filter: Filter, url: ToUrl) -> list[Option]:
+    """Return the quick filters; the one with the most terms is on."""
+    chosen = {run_filter.source_text(term) for term in run_filter.terms}
+    term_sets = {query: set(query.split()) for query in QUICK_FILTERS}
+    on = {query for query, terms in term_sets.items() if terms <= chosen}
+    options = []
+    for query, label in QUICK_FILTERS.items():
+        terms = term_sets[query]
+        is_on = query in on and not any(terms < term_sets[other] for other in on)
+        fields = {term.partition(":")[0] for term in terms}
+        if "on" in fields:
+            fields.update(DATE_FIELDS)
+        text = run_filter.with_terms(fields, "" if is_on else query)
+        options.append(Option(label=str(label), url=url(text), is_on=is_on))
+    return options
+
+
+def imported_option(run_filter: Filter, url: ToUrl) -> Option:
+    """Return the option that lists imported answers, too."""
+    is_on = run_filter.has_imported
+    fields = ["source", "route"] if is_on else ["source"]
+    text = run_filter.with_terms(fields, "" if is_on else IMPORTED_TOO)
+    label = _("Hide imported chats") if is_on else _("Include imported chats")
+    return Option(label=label, url=url(text), is_on=is_on)
 
 
 def custom_range(run_filter: Filter, first: str, last: str) -> str | None:

@@ -92,6 +92,11 @@ class CaseView:
         return [self.view.visible_row(rating) for rating in self.run.ratings.all()]
 
     @property
+    def is_begun(self) -> bool:
+        """Whether a reviewer has something to read: a request, a verdict, notes or labels."""
+        return bool(self.review or self.may_review and (self.notes or self.labels))
+
+    @cached_property
     def notes(self) -> list[Note]:
         """The notes; the reviewer's own unmasked, because they can be edited."""
         return [
@@ -99,7 +104,7 @@ class CaseView:
             for note in self.run.review_notes.all()
         ]
 
-    @property
+    @cached_property
     def labels(self) -> list[Label]:
         return list(self.run.labels.all())
 

@@ -77,8 +77,9 @@ def export(selection: Selection, columns: Sequence[Column], file_format: str) ->
     """Yield the selected runs with these columns, as the list displays them."""
     if file_format == "csv":
         yield csv_line([*_id_cell(columns, "run"), *(column.name for column in columns)])
+    names = {column.name for column in columns}
     for pks in selection.chunks():
-        for row in load_rows(pks, selection.user):
+        for row in load_rows(pks, selection.user, names):
             pk = row.view.run.pk
             values = {column.name: column.value(row) for column in columns}
             for name, value in values.items():

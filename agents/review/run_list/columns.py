@@ -1,6 +1,6 @@
 """The columns of the trace list: labels, sort keys, and values for exports."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,10 @@ OWN_COLUMNS = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column; without a sort key, the list can't be sorted by it. A title explains it."""
+    """A column; without a sort key, the list can't be sorted by it. A title explains it.
+
+    Only users with what it needs have it: others' runs, or the right to review.
+    """
 
     name: str
     label: LazyText
@@ -31,6 +34,7 @@ class Column:
     is_number: bool = False
     starts_descending: bool = False
     title: LazyText = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,27 +62,31 @@ def _number(
     )
 
 
+PEOPLE = "people"
+REVIEW = "review"
 ALL_COLUMNS = [
-    Column(
-        name="started",
-        label=_("Started"),
-        key=F("pk"),
-        starts_descending=True,
-        value=lambda row: row.view.run.started_at.isoformat(),
-    ),
     Column(name="id", label=_("Run"), key=F("pk"), value=lambda row: row.view.run.pk),
-    Column(name="question", label=_("Question"), value=lambda row: row.view.run.query),
     Column(
         name="status",
         label=_("Status"),
         key=F("status"),
         value=lambda row: row.view.run.status,
     ),
+    Column(name="question", label=_("Question"), value=lambda row: row.view.run.query),
+    Column(name="error", label=_("Error"), value=lambda row: row.sentence),
     Column(
         name="agent",
         label=_("Agent"),
         key=F("agent_name"),
         value=lambda row: row.view.run.agent_name,
+    ),
+    Column(
+        name="version",
+        label=_("Version"),
+        key=F("agent_version"),
+        value=lambda row: row.view.run.agent_version,
+        is_number=True,
+        starts_descending=True,
     ),
     Column(
         name="model", label=_("Model"), key=F("model"), value=lambda row: row.view.run.model
@@ -88,6 +96,7 @@ ALL_COLUMNS = [
         label=_("User"),
         key=F("user__username"),
         value=lambda row: row.view.user_name,
+        needs=PEOPLE,
     ),
     _number(
         "steps",
@@ -112,33 +121,52 @@ ALL_COLUMNS = [
         lambda row: row.view.tokens,
     ),
     _number("cost", _("Cost"), F("cost"), lambda row: row.view.run.cost),
+    Column(
+        name="labels",
+        label=_("Labels"),
+        value=lambda row: ", ".join(row.labels),
+        needs=REVIEW,
+    ),
+    Column(
+        name="score",
+        label=_("Score"),
+        value=lambda row: row.score,
+        is_number=True,
+        title=_("Score of the run in its experiment"),
+        needs=REVIEW,
+    ),
     Column(name="rating", label=_("Rating"), value=lambda row: row.ups - row.downs),
+    Column(
+        name="started",
+        label=_("Started"),
+        key=F("pk"),
+        starts_descending=True,
+        value=lambda row: row.view.run.started_at.isoformat(),
+    ),
 ]
 COLUMNS = {column.name: column for column in ALL_COLUMNS}
 DEFAULT_COLUMNS = (
-    *("started", "question", "status", "agent", "user"),
-    *("steps", "tools", "time", "tokens", "cost", "rating"),
+    *("status", "question", "agent", "user"),
+    *("time", "tokens", "cost", "rating", "started"),
 )
 # The question links to the run, so it is always there.
 FIXED_COLUMN = "question"
 
 
-def available(*, show_people: bool) -> list[Column]:
+def available(rights: Collection[str]) -> list[Column]:
     """Return the columns a user can choose."""
-    return [column for column in COLUMNS.values() if column.name != "user" or show_people]
+    return [column for column in ALL_COLUMNS if not column.needs or column.needs in rights]
 
 
-def parse(names: Iterable[str], *, show_people: bool) -> list[Column]:
+def parse(names: Iterable[str], rights: Collection[str]) -> list[Column]:
     """Return the known columns among these, in the list's order."""
     chosen_names = {*names, FIXED_COLUMN}
-    columns = available(show_people=show_people)
-    return [column for column in columns if column.name in chosen_names]
+    return [column for column in available(rights) if column.name in chosen_names]
 
 
-def chosen(text: str, own: str, *, show_people: bool) -> list[Column]:
+def chosen(text: str, own: str, rights: Collection[str]) -> list[Column]:
     """Return the columns in the URL or, without any, the user's own."""
-    names = split(text) or split(own) or DEFAULT_COLUMNS
-    return parse(names, show_people=show_people)
+    return parse(split(text) or split(own) or DEFAULT_COLUMNS, rights)
 
 
 def save_own(user: User, columns: Sequence[Column]) -> None:
@@ -151,10 +179,10 @@ def save_own(user: User, columns: Sequence[Column]) -> None:
         own.update_or_create({"columns": join(columns)}, user=user, name=OWN_COLUMNS)
 
 
-def parse_sort(text: str, *, show_people: bool) -> Sort | None:
+def parse_sort(text: str, rights: Collection[str]) -> Sort | None:
     """Return the order; None for newest first, and for a column that can't be sorted."""
     name = text.removeprefix("-")
-    column = next((c for c in available(show_people=show_people) if c.name == name), None)
+    column = next((c for c in available(rights) if c.name == name), None)
     if column is None or column.key is None or text == "-started":
         return None
     return Sort(column=column, is_descending=text.startswith("-"))

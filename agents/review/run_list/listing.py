@@ -5,25 +5,28 @@ page, the count and the charts. It ends after `MAX_MATCHES` matches or a maximum
 the page says so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import IntegerField, QuerySet, Value
 
-from agents.access.masking import is_participant, load_origins, mask_row
+from agents.access.masking import is_own, is_participant, load_origins, mask_row
 from agents.models import Run
 from agents.models.runs.runs import ACTIVE_SECONDS
-from agents.review.models import Rating, Review
+from agents.review.models import Label, Rating, Review
 from agents.web.presentation import RunView
+from agents.web.presentation.formats import status_text
 
 from ..filters import search_masking
 from ..filters.filter_language import Filter, parse
 from .columns import Sort
+from .grouping import Grouping
 
 PAGE_SIZE = 50
 MAX_MATCHES = 3_000
@@ -32,7 +35,7 @@ MAX_MASKED_MATCHES = 500
 # How far back a search goes, in steps: frequent matches are found in the first.
 SCAN_DISTANCES = (10_000, 50_000, 250_000)
 # Long columns that the list doesn't display.
-DEFERRED_FIELDS = ("history", "answer", "output", "overrides", "detail", "advice", "step_types")
+DEFERRED_FIELDS = ("history", "answer", "output", "overrides", "advice", "step_types")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class RunMatch:
     status: str
     active: float | None  # seconds, without waiting for people
     key: Any = None  # what the list is sorted by
+    group: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,21 +65,40 @@ class RunRow:
     ups: int = 0
     downs: int = 0
     is_flagged: bool = False
+    is_own: bool = True
+    labels: tuple[str, ...] = ()
+    score: float | None = None
+
+    @cached_property
+    def sentence(self) -> str:
+        """Why it has no answer, or what it waits for; empty if it was completed."""
+        run = self.view.run
+        if run.is_live:
+            return self.view.status_label if run.is_waiting else ""
+        if run.status == Run.Status.COMPLETED:
+            return ""
+        return status_text.ending_sentence(run, is_shared=not self.is_own)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPage:
     """A page; `found` starts with its runs, `unread` is where the search stopped early.
 
-    A sorted page orders the matches, up to `MAX_MATCHES`, so that no order needs an index.
+    A sorted or grouped page orders the matches, up to `MAX_MATCHES`, so that no order needs
+    an index.
     """
 
-    reader: Any
     found: list[RunMatch]
     has_newer: bool = False
     unread: int | None = None
     sort: Sort | None = None
+    grouping: Grouping | None = None
     number: int = 1
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its matches are in another order than newest first."""
+        return self.sort is not None or self.grouping is not None
 
     @property
     def is_cut(self) -> bool:
@@ -87,17 +110,20 @@ class RunPage:
         return min(len(self.found), MAX_MATCHES)
 
     @property
-    def is_sort_limited(self) -> bool:
-        """Whether there may be matches that were not sorted."""
-        return self.sort is not None and (self.is_cut or self.unread is not None)
+    def is_order_limited(self) -> bool:
+        """Whether there may be matches that were not sorted or grouped."""
+        return self.is_ordered and (self.is_cut or self.unread is not None)
 
     @cached_property
     def pks(self) -> list[int]:
         """The runs of this page, in its order."""
-        if self.sort is None:
+        if not self.is_ordered:
             return [match.pk for match in self.found[:PAGE_SIZE]]
         start = (self.number - 1) * PAGE_SIZE
-        return sorted_pks(self.found, self.sort)[start : start + PAGE_SIZE]
+        matches = sorted_matches(self.found, self.sort)
+        if self.grouping is not None:
+            matches = grouped_matches(matches, self.grouping)
+        return [match.pk for match in matches[start : start + PAGE_SIZE]]
 
     @property
     def last_number(self) -> int:
@@ -112,20 +138,20 @@ class RunPage:
         """The run after which the next page starts: the last displayed or searched."""
         return self.found[PAGE_SIZE - 1].pk if len(self.found) > PAGE_SIZE else self.unread
 
-    @cached_property
-    def rows(self) -> list[RunRow]:
-        return load_rows(self.pks, self.reader)
-
 
 def load_page(
-    user: User, run_filter: Filter, cursor: Cursor, sort: Sort | None = None
+    user: User,
+    run_filter: Filter,
+    cursor: Cursor,
+    sort: Sort | None = None,
+    grouping: Grouping | None = None,
 ) -> RunPage:
-    search = RunSearch(user, run_filter, sort)
-    if sort is not None:
+    search = RunSearch(user, run_filter, sort, grouping)
+    if sort is not None or grouping is not None:
         matches, last = search.find(_scan_ranges(user, run_filter, None))
         is_unread = last > 1 and Run.objects.filter(pk__lt=last).exists()
         first_page = RunPage(
-            reader=user, found=matches, unread=last if is_unread else None, sort=sort
+            found=matches, unread=last if is_unread else None, sort=sort, grouping=grouping
         )
         return replace(first_page, number=min(max(1, cursor.number), first_page.last_number))
     if cursor.newer is not None:
@@ -137,28 +163,47 @@ def load_page(
     )
     is_unread = is_early and Run.objects.filter(pk__lt=last).exists()
     return RunPage(
-        reader=user,
         found=matches,
         has_newer=cursor.older is not None,
         unread=last if is_unread else None,
     )
 
 
-def sorted_pks(matches: Sequence[RunMatch], sort: Sort) -> list[int]:
+def sorted_matches(matches: Sequence[RunMatch], sort: Sort | None) -> list[RunMatch]:
     """Return the matches in this order; empty values are last, ties newest first."""
+    if sort is None:
+        return list(matches[:MAX_MATCHES])
     with_key = [run for run in matches[:MAX_MATCHES] if run.key is not None]
     with_key.sort(key=lambda run: run.key, reverse=sort.is_descending)
     without_key = [run for run in matches[:MAX_MATCHES] if run.key is None]
-    return [run.pk for run in (*with_key, *without_key)]
+    return [*with_key, *without_key]
+
+
+def grouped_matches(matches: Sequence[RunMatch], grouping: Grouping) -> list[RunMatch]:
+    """Return the matches by group, in the order of each group's first; the rest is last."""
+    groups: dict[Any, list[RunMatch]] = {}
+    for match in matches:
+        groups.setdefault(match.group, []).append(match)
+    rest = groups.pop(None, [])
+    if grouping.is_chronological:
+        groups = {key: sorted(group, key=lambda run: run.pk) for key, group in groups.items()}
+    return [*chain.from_iterable(groups.values()), *rest]
 
 
 class RunSearch:
     """One search; text matches are checked against what its reader can see."""
 
-    def __init__(self, user: User, run_filter: Filter, sort: Sort | None = None) -> None:
+    def __init__(
+        self,
+        user: User,
+        run_filter: Filter,
+        sort: Sort | None = None,
+        grouping: Grouping | None = None,
+    ) -> None:
         self.user = user
         self.run_filter = run_filter
         self.sort = sort
+        self.grouping = grouping
         self.is_discreet = search_masking.is_needed(user, run_filter)
         apply = (
             partial(search_masking.prefilter, user, run_filter)
@@ -170,6 +215,8 @@ class RunSearch:
             runs = runs.without_experiments()
         if not run_filter.has_imported:
             runs = runs.executed()
+        if grouping is not None:
+            runs = runs.filter(grouping.only(user))
         self.runs = apply(runs)
         is_long = self.is_discreet and is_reviewer(user)
         self.limit = MAX_MASKED_MATCHES if is_long else MAX_MATCHES + 1
@@ -177,7 +224,11 @@ class RunSearch:
     def find(self, id_ranges: Sequence[range]) -> tuple[list[RunMatch], int]:
         """Return matches, newest first, and the last run searched."""
         columns: list[Any] = ["pk", "started_at", "status", ACTIVE_SECONDS]
-        columns += [self.sort.column.key] if self.sort else []
+        if self.sort is not None:
+            columns.append(self.sort.column.key)
+        if self.grouping is not None:
+            columns += [] if self.sort else [Value(None, output_field=IntegerField())]
+            columns.append(self.grouping.key(self.user))
         rows = self.runs.order_by("-pk").values_list(*columns)
         matches: list[RunMatch] = []
         for id_range in id_ranges:
@@ -230,7 +281,7 @@ def neighbours(
     search = RunSearch(user, parse(query, is_reviewer=is_reviewer(user)), sort)
     if sort is not None:
         matches, _last = search.find(_scan_ranges(user, search.run_filter, None))
-        pks = [None, *sorted_pks(matches, sort), None]
+        pks = [None, *(match.pk for match in sorted_matches(matches, sort)), None]
         index = pks.index(pk) if pk in pks else 0
         return (pks[index - 1], pks[index + 1]) if index else (None, None)
     runs = search.runs
@@ -255,20 +306,32 @@ def _scan_ranges(user: User, run_filter: Filter, older: int | None) -> list[rang
     return [range(low, high) for high, low in pairwise(ends) if low < high]
 
 
-def load_rows(pks: list[int], reader: Any) -> list[RunRow]:
-    """Load these runs, in this order, as their reader can see them."""
+def load_rows(pks: list[int], reader: Any, names: Collection[str] = ()) -> list[RunRow]:
+    """Load these runs, in this order, as their reader can see them, for these columns."""
     runs = (
         Run.objects.filter(pk__in=pks).select_related("user__profile").defer(*DEFERRED_FIELDS)
     )
     order = {pk: position for position, pk in enumerate(pks)}
-    ratings = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
+    ratings = Counter(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
-    return [
-        RunRow(
+    labels: dict[int, set[str]] = defaultdict(set)
+    if "labels" in names:
+        for pk, name in Label.objects.filter(run__in=pks).values_list("run", "name"):
+            labels[pk].add(name)
+    scores: dict[int, float] = {}
+    if "score" in names:
+        scored = Run.objects.filter(pk__in=pks, experiment_results__score__isnull=False)
+        scores = dict(scored.values_list("pk", "experiment_results__score"))
+    rows = []
+    for run in sorted(load_origins(runs), key=lambda run: order[run.pk]):
+        row = RunRow(
             view=RunView(run if is_participant(run, reader) else mask_row(run), place="trace"),
-            ups=ratings.count((run.pk, True)),
-            downs=ratings.count((run.pk, False)),
+            ups=ratings[run.pk, True],
+            downs=ratings[run.pk, False],
             is_flagged=run.pk in flagged,
+            is_own=is_own(run, reader),
+            labels=tuple(sorted(labels[run.pk])),
+            score=scores.get(run.pk),
         )
-        for run in sorted(load_origins(runs), key=lambda run: order[run.pk])
-    ]
+        rows.append(row)
+    return rows

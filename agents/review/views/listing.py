@@ -11,29 +11,23 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.access.requests import UserRequest
 from agents.db import errors
 from agents.models import Membership
 from agents.review.filters import filter_controls
+from agents.review.filters.filter_controls import Menu, Option
 from agents.review.filters.filter_language import Filter, clean, parse
 from agents.review.models import MAX_NAME_CHARS, SavedView
-from agents.review.run_list import columns, filter_completion, listing
+from agents.review.run_list import columns, filter_completion, grouping, listing
 from agents.review.run_list.charts import build_charts
 from agents.review.run_list.columns import Column, Sort
+from agents.review.run_list.grouping import Grouping
 from agents.review.run_list.listing import MAX_MATCHES, PAGE_SIZE, Cursor, RunPage, is_reviewer
 
 MAX_SAVED_VIEWS = 50
 MAX_PK = 2**63 - 1
-BUILT_IN_VIEWS = {
-    "status:failed": gettext_lazy("Failed"),
-    "duration:>30s": gettext_lazy("Slow"),
-    "cost:>0.05": gettext_lazy("Expensive"),
-    "rating:down": gettext_lazy("Thumbs down"),
-    "flag:open": gettext_lazy("Waiting for review"),
-}
 
 
 @require_GET
@@ -52,7 +46,8 @@ def run_list(request: UserRequest) -> HttpResponse:
         newer=numbers.get("newer"),
         number=numbers.get("page") or 1,
     )
-    page = listing.load_page(request.user, run_filter, cursor, look.sort)
+    page = listing.load_page(request.user, run_filter, cursor, look.sort, look.grouping)
+    rows = listing.load_rows(page.pks, request.user, look.names)
     is_first = cursor == Cursor()
     problems = [*run_filter.problems]
     if not page.found:
@@ -62,6 +57,11 @@ def run_list(request: UserRequest) -> HttpResponse:
         "asked": run_filter,
         "look": look,
         "page": page,
+        "groups": (
+            grouping.build_groups(look.grouping, page.found[:MAX_MATCHES], rows, request.user)
+            if look.grouping
+            else [grouping.Group(rows=rows)]
+        ),
         "charts": build_charts(page.found[:MAX_MATCHES]) if is_first else [],
         "is_first": is_first,
         "menus": [
@@ -69,6 +69,8 @@ def run_list(request: UserRequest) -> HttpResponse:
             filter_controls.status_menu(run_filter, look.url),
             filter_controls.agent_menu(run_filter, look.url),
         ],
+        "group_menu": _group_menu(request, run_filter, look),
+        "imported": filter_controls.imported_option(run_filter, look.url),
         "chips": [
             {
                 "text": run_filter.source_text(term),
@@ -85,10 +87,7 @@ def run_list(request: UserRequest) -> HttpResponse:
             }
             for problem in problems
         ],
-        "ready_made": [
-            {"name": name, "url": list_url(query), "is_current": query == run_filter.text}
-            for query, name in BUILT_IN_VIEWS.items()
-        ],
+        "quick_filters": filter_controls.quick_filters(run_filter, look.url),
         "saved": _saved_views(run_filter, look),
         "fields": filter_completion.available_fields(request.user),
         "may_review": is_reviewer(request.user),
@@ -109,22 +108,26 @@ class ListLook:
     columns: list[Column]
     available: list[Column]
     sort: Sort | None
+    grouping: Grouping | None
     url_columns: str  # only what the URL has; a user's own columns aren't repeated in links
     views: list[SavedView]
 
     @classmethod
     def of(cls, request: UserRequest) -> "ListLook":
-        show_people = is_reviewer(request.user) or bool(
-            Membership.objects.shared_topics(request.user)
-        )
+        rights: set[str] = set()
+        if is_reviewer(request.user):
+            rights = {columns.PEOPLE, columns.REVIEW}
+        elif Membership.objects.shared_topics(request.user):
+            rights = {columns.PEOPLE}
         values = request.POST if request.method == "POST" else request.GET
         text = ",".join(columns.split(values.get("columns", "")))
         views = list(SavedView.objects.filter(user=request.user))
         own = next((view for view in views if view.name == columns.OWN_COLUMNS), None)
         return cls(
-            columns=columns.chosen(text, own.columns if own else "", show_people=show_people),
-            available=columns.available(show_people=show_people),
-            sort=columns.parse_sort(values.get("sort", ""), show_people=show_people),
+            columns=columns.chosen(text, own.columns if own else "", rights),
+            available=columns.available(rights),
+            sort=columns.parse_sort(values.get("sort", ""), rights),
+            grouping=grouping.parse(values.get("group", ""), request.user),
             url_columns=text,
             views=[view for view in views if view != own],
         )
@@ -136,6 +139,10 @@ class ListLook:
     @property
     def sort_text(self) -> str:
         return str(self.sort) if self.sort else ""
+
+    @property
+    def group_name(self) -> str:
+        return self.grouping.name if self.grouping else ""
 
     @property
     def headers(self) -> list[dict[str, Any]]:
@@ -158,7 +165,7 @@ class ListLook:
 
     def url(self, query: str) -> str:
         """Return the list's URL with another filter, in this look."""
-        return list_url(query, self.sort_text, self.url_columns)
+        return list_url(query, self.sort_text, self.url_columns, self.group_name)
 
     def kept(self, query: str) -> str:
         """Return what a run's page needs to know its neighbors."""
@@ -215,12 +222,14 @@ def save_columns(request: UserRequest) -> HttpResponse:
         columns.save_own(request.user, chosen)
     except OperationalError as error:
         messages.error(request, errors.error_message(error))
-    return redirect(list_url(clean(request.POST.get("q", "")), look.sort_text))
+    return redirect(
+        list_url(clean(request.POST.get("q", "")), look.sort_text, group=look.group_name)
+    )
 
 
-def list_url(query: str, sort: str = "", column_names: str = "") -> str:
-    """Return the URL of the list with this filter, order and columns."""
-    parameters = {"q": query, "sort": sort, "columns": column_names}
+def list_url(query: str, sort: str = "", column_names: str = "", group: str = "") -> str:
+    """Return the URL of the list with this filter, order, columns and grouping."""
+    parameters = {"q": query, "sort": sort, "columns": column_names, "group": group}
     text = urlencode({name: value for name, value in parameters.items() if value})
     return reverse("trace:list") + (f"?{text}" if text else "")
 
@@ -233,6 +242,23 @@ def _page_numbers(request: UserRequest) -> dict[str, int]:
         for name, text in texts.items()
         if text.isascii() and text.isdigit() and len(text) < 20
     }
+
+
+def _group_menu(request: UserRequest, run_filter: Filter, look: ListLook) -> Menu:
+    choices = {"": _("None")}
+    choices |= {g.name: str(g.label) for g in grouping.available(request.user)}
+    options = [
+        Option(
+            label=label,
+            url=list_url(run_filter.text, look.sort_text, look.url_columns, name),
+            is_on=name == look.group_name,
+        )
+        for name, label in choices.items()
+    ]
+    label = _("Group by")
+    if look.grouping is not None:
+        label = f"{label}: {look.grouping.label}"
+    return Menu(name="group", label=label, options=options, is_used=bool(look.grouping))
 
 
 def _saved_views(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:
@@ -251,7 +277,7 @@ def _saved_views(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:
 
 def _count_text(page: RunPage, cursor: Cursor) -> str:
     """Return the number of matches, as far as known."""
-    if page.sort is not None:
+    if page.is_ordered:
         first = (page.number - 1) * PAGE_SIZE
         params = {"first": first + 1, "last": first + len(page.pks), "count": f"{page.count:,}"}
         return _("%(first)s–%(last)s of %(count)s") % params if page.pks else ""

@@ -112,8 +112,10 @@ def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
         "beside": set(numbers.values_list("number", flat=True)),
         "openable": set(openable.values_list("pk", flat=True)),
     }
-    template = "trace/step.html#panel" if request.htmx else "trace/step.html"
-    return render(request, template, context)
+    partial = ""
+    if request.htmx:
+        partial = "#source" if request.htmx.target == "side-panel" else "#panel"
+    return render(request, f"trace/step.html{partial}", context)
 
 
 @require_GET

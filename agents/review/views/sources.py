@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from agents.access.requests import UserRequest
 from agents.models import AgentStep, Chunk, Document, Run
@@ -25,6 +26,7 @@ COMPARED_CHARS = 300
 
 
 @require_safe
+@vary_on_headers("HX-Request")
 def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
     """Lead to the place in the document, if the reader can open it and it is still there."""
     readable = open_run(request, pk)
@@ -59,7 +61,7 @@ def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
         "view": readable.view(),
         "step_url": f"{trace_url(pk)}#step-{passage.step}",
     }
-    return render(request, "trace/source.html", context)
+    return render(request, "trace/source.html" + ("#panel" if request.htmx else ""), context)
 
 
 def _passage(

@@ -1,7 +1,7 @@
 """Turns runs into what templates display, live and afterwards alike."""
 
 from .comments import CommentThread
-from .decisions.approvals import ApprovalView
+from .decisions.approvals import ApprovalView, steps_of
 from .formats.links import text_url, trace_url
 from .plans.plan_view import PlanView
 from .run_view import (
@@ -29,6 +29,7 @@ __all__ = [
     "CommentThread",
     "model_label",
     "step_views",
+    "steps_of",
     "text_url",
     "trace_url",
     "visible_steps",

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from agents.knowledge.media.transcript import time_code
 from agents.models import Document, DocumentPart, Run
 
 from .evidence import Observation
@@ -94,6 +95,19 @@ def _moments(document: int, _indexed_at: datetime | None) -> frozenset[int]:
 def to_seconds(match: re.Match[str]) -> int:
     hours, minutes, seconds = (int(digits or 0) for digits in match.groups())
     return hours * 3600 + minutes * 60 + seconds
+
+
+def play_passage(recordings: Iterable[Recording], source: Observation) -> SafeString:
+    """Return a link that plays a recording where a passage of it begins; empty if none does."""
+    document = source.passage.document if source.passage is not None else None
+    recording = next(
+        (candidate for candidate in recordings if candidate.document == document), None
+    )
+    mark = MARK.search(source.text)
+    if recording is None or mark is None:
+        return SafeString()
+    seconds = to_seconds(mark)
+    return recording.link(seconds, time_code(seconds))
 
 
 def has_times(text: str) -> bool:

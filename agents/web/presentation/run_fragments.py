@@ -14,19 +14,21 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from agents.models import AgentStep
+from agents.models import AgentStep, Run
 
 from . import BARE, BRIEF, FULL, PlanView, RunView, StepView
 from .element import Element, join
-from .evidence import Evidence
+from .evidence_fragments import evidence_bar, evidence_sources, unsupported_button
 from .formats.formatting import cost, count, duration, integer
 from .formats.icons import cached_url, icon, status_mark
 from .formats.links import text_url, trace_url
+from .run_view.next_steps import NextStep
 
 MAX_RUN_BYTES = 200_000  # bytes of HTML
 PLANNED_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.TASK, AgentStep.Kind.EVALUATION}
 RESULTLESS_STATUSES = {AgentStep.Status.UNSTARTED, AgentStep.Status.UNKNOWN}
 IS_LIVE = mark_safe(" data-live")
+IS_PLAIN = mark_safe(" data-plain")
 OUT_OF_BAND = mark_safe(' hx-swap-oob="true"')
 
 
@@ -50,10 +52,9 @@ def run_section(view: RunView) -> SafeString:
 
 CHAT_RUN = Element("""\
 <section id="run-{pk}" class="run" data-status="{status}"{live} aria-label="{label}">
-  {header}
-  {plan}
-  <ol id="run-{pk}-steps" class="steps">{rows}</ol>
-  {folded}
+  {steps}
+  {facts}
+  {files}
   {corrected}
   {context_lines}
   <div id="answer-{pk}" class="answer {answer_class}" hx-disable>\
@@ -85,17 +86,15 @@ def chat_run(view: RunView) -> SafeString:
     if view.has_evidence:
         evidence = evidence_bar(view.evidence, view)
     elif view.output_evidence:
-        context = {"view": view, "evidence": view.output_evidence}
-        evidence = render_to_string("run/_evidence_sources.html", context)
+        evidence = evidence_sources(view.output_evidence, view)
     return CHAT_RUN(
         pk=view.pk,
         status=run.status,
         live=IS_LIVE if run.is_live else "",
         label=_("Run %(number)s") % {"number": view.pk},
-        header=run_header(view),
-        plan=plan_section(view, view.plan),
-        rows=join(step_row(step) for step in view.first_steps),
-        folded=folded_note(run.pk, view.folded_count),
+        steps=_run_steps(view),
+        facts=run_facts(view),
+        files=_run_files(view),
         corrected=corrected_note(view),
         context_lines=context_lines,
         answer_class="prose" if run.output is None else "output",
@@ -113,16 +112,12 @@ def chat_run(view: RunView) -> SafeString:
 ACTIONS = Element("""\
 <div class="actions"><span class="needs-js">
     {copy}
-    {buttons}
-    {continue_button}</span>
+    {regenerate}</span>
     {rating}
+    <span class="needs-js">{more}</span>
   </div>""")
-CONTINUE_BUTTON = Element(
-    '<button type="button" class="quiet" data-say="{message}">{icon}{label}</button>',
-    message=gettext_lazy("Continue where you left off."),
-    icon=icon("forward"),
-    label=gettext_lazy("Continue"),
-)
+EXAMPLES = Element('<p class="offered needs-js">{buttons}</p>')
+EXAMPLE = Element('<button type="button" class="button" data-say="{text}">{text}</button>')
 
 
 def _below_answer(view: RunView) -> SafeString:
@@ -135,6 +130,9 @@ def _below_answer(view: RunView) -> SafeString:
         elements.append(render_to_string("run/_findings.html", context))
     if view.sentence:
         elements.append(render_to_string("run/_outcome.html", context))
+    if view.examples:
+        buttons = join(EXAMPLE(text=example) for example in view.examples)
+        elements.append(EXAMPLES(buttons=buttons))
     if view.memory_cards:
         elements.append(render_to_string("people/_memory_cards.html", context))
     if view.effects:
@@ -143,9 +141,9 @@ def _below_answer(view: RunView) -> SafeString:
     if not view.run.is_live:
         actions = ACTIONS(
             copy=copy_button(view),
-            buttons=_answer_buttons(view),
-            continue_button=CONTINUE_BUTTON() if view.can_continue else "",
+            regenerate=_regenerate_buttons(view),
             rating=rating(view) if view.is_own else "",
+            more=_more_menu(view),
         )
         elements.append(actions)
     if view.is_brief:
@@ -155,20 +153,78 @@ def _below_answer(view: RunView) -> SafeString:
     return join(elements)
 
 
-RUN_HEADER = Element(
+# Open while the run works, and folded to its first line when the answer is there.
+RUN_STEPS = Element(
     """\
-<header id="run-{pk}-head" class="run-line">
-  {status}
+<details class="run-steps"{open}>
+    <summary class="run-line">{head}{icon}</summary>
+    {plan}
+    <ol id="run-{pk}-steps" class="steps">{rows}</ol>
+    {folded}
+  </details>""",
+    icon=icon("forward"),
+)
+PLAIN_RUN = Element('<p class="run-line">{head}</p>')
+IS_OPEN = mark_safe(" open")
+
+
+def _run_steps(view: RunView) -> SafeString:
+    """Render a run's line with its steps; an answer without any has only the line."""
+    if view.is_plain:
+        return PLAIN_RUN(head=run_head(view))
+    return RUN_STEPS(
+        pk=view.pk,
+        open=IS_OPEN if view.run.is_live else "",
+        head=run_head(view),
+        plan=plan_section(view, view.plan),
+        rows=join(step_row(step) for step in view.first_steps),
+        folded=folded_note(view.run.pk, view.folded_count),
+    )
+
+
+RUN_HEAD = Element('<span id="run-{pk}-head" class="run-head">{phrases}</span>')
+SEPARATOR = mark_safe('<span class="between" aria-hidden="true"> · </span>')
+
+
+def run_head(view: RunView) -> SafeString:
+    """Render what a run is doing or did, and for how long."""
+    run = view.run
+    is_waiting = view.is_waiting_now
+    phrases = []
+    if run.is_live or run.status != Run.Status.COMPLETED:
+        phrases.append(status_mark(run.status, view.status_label))
+    if run.is_live and view.active_agent:
+        phrases.append(format_html('<span class="agent">{}</span>', view.active_agent))
+    elif view.is_plain:
+        phrases.append(format_html('<span class="agent">{}</span>', run.agent_name))
+    elif not run.is_live:
+        phrases += [format_html("<span>{}</span>", phrase) for phrase in view.activity]
+    elapsed = _duration(
+        "figure duration",
+        view.elapsed_ms if run.is_live else view.duration_ms,
+        is_running=run.is_live and not is_waiting,
+    )
+    phrases.append(elapsed)
+    if is_waiting:
+        waited = _duration("duration", view.waited_ms, is_running=True)
+        phrases.append(
+            format_html('<span class="figure waited">{} {}</span>', _("waiting"), waited)
+        )
+    return RUN_HEAD(pk=view.pk, phrases=join(phrases, SEPARATOR))
+
+
+RUN_FACTS = Element(
+    """\
+<p id="run-{pk}-facts" class="run-facts">
   <span class="agent">{agent}</span>
   <span class="model">{model}{tags}</span>
   {turns}
-  {duration}
   {waited}
   {tokens}
   {cost}
   {resumed}
   <a class="to-trace" href="{href}">{icon}{trace}</a>
-</header>
+</p>
 """,
     icon=icon("trace"),
     trace=gettext_lazy("Trace"),
@@ -177,13 +233,9 @@ FIGURE = Element('<span class="figure">{text}</span>')
 TOKENS = Element('<span class="figure" title="{title}">{text}</span>')
 
 
-def run_header(view: RunView) -> SafeString:
-    """Render the header of a run; on its own page, its status and its figures."""
-    if view.place == "trace":
-        templates = ("trace/_status.html", "trace/_figures.html")
-        return join(render_to_string(template, {"view": view}) for template in templates)
+def run_facts(view: RunView) -> SafeString:
+    """Render who answered with what, and what it took."""
     run = view.run
-    is_waiting = view.is_waiting_now
     tags = (_("rule-based") if view.is_demo else "", view.tuning_label, view.route_label)
     turns = ""
     if run.max_steps:
@@ -191,15 +243,15 @@ def run_header(view: RunView) -> SafeString:
     elif run.step_count:
         turns = ngettext("%(n)s step", "%(n)s steps", run.step_count) % {"n": run.step_count}
     waited = ""
-    if view.has_waited:
+    if view.has_waited and not view.is_waiting_now:
         waited = format_html(
             '<span class="figure waited" title="{}">{} {}</span>',
             _(
                 "Time spent waiting for a user or for the model’s queue. Not included in "
                 "the active time."
             ),
-            _("waiting") if is_waiting else _("waited"),
-            _duration("duration", view.waited_ms, is_running=is_waiting),
+            _("waited"),
+            _duration("duration", view.waited_ms, is_running=False),
         )
     tokens = ""
     if view.tokens:
@@ -215,24 +267,44 @@ def run_header(view: RunView) -> SafeString:
             _("The server restarted during this run. The run resumed where it left off."),
             _("resumed after restart"),
         )
-    return RUN_HEADER(
+    return RUN_FACTS(
         pk=view.pk,
-        status=status_mark(run.status, view.status_label),
-        agent=view.active_agent or run.agent_name,
+        agent=run.agent_name,
         model=view.model_label,
         tags=join(format_html(' <span class="tag">{}</span>', tag) for tag in tags if tag),
         turns=FIGURE(text=turns) if turns else "",
-        duration=_duration(
-            "figure duration",
-            view.elapsed_ms if run.is_live else view.duration_ms,
-            is_running=run.is_live and not is_waiting,
-        ),
         waited=waited,
         tokens=tokens,
         cost="" if run.cost is None else FIGURE(text=cost(run.cost)),
         resumed=resumed,
         href=view.href,
     )
+
+
+def run_header(view: RunView) -> SafeString:
+    """Render what changes while a run works: its line and its facts, or the trace's."""
+    if view.place == "trace":
+        templates = ("trace/_status.html", "trace/_figures.html")
+        return join(render_to_string(template, {"view": view}) for template in templates)
+    return join((run_head(view), run_facts(view)))
+
+
+RUN_FILES = Element(
+    '<div class="run-files" role="group" aria-label="{label}">{files}</div>',
+    label=gettext_lazy("Files"),
+)
+
+
+def _run_files(view: RunView) -> SafeString:
+    """Render the files of folded steps, so that they stay next to the answer."""
+    if view.run.is_live:
+        return SafeString()
+    files = [
+        render_to_string("run/_attachments.html", {"step": step, "root": step.run_href})
+        for step in view.first_steps
+        if step.step.attachments
+    ]
+    return RUN_FILES(files=join(files)) if files else SafeString()
 
 
 DURATION = Element('<span class="{name}">{text}</span>')
@@ -257,7 +329,8 @@ def step_row(step: StepView) -> SafeString:
 
 STEP_ROW = Element(
     """\
-<li id="step-{pk}" class="step" data-kind="{kind}" data-status="{status}"{depth}{live}{heat}>
+<li id="step-{pk}" class="step" data-kind="{kind}" data-status="{status}"\
+{depth}{live}{heat}{plain}>
   <a class="number" href="{href}" title="{link_title}">#{number}</a>
   <details>
     <summary>
@@ -306,6 +379,7 @@ def _step_row(step: StepView) -> SafeString:
         depth=format_html(' data-depth="{}"', row.depth) if row.depth else "",
         live=IS_LIVE if step.is_live else "",
         heat=heat,
+        plain=IS_PLAIN if step.is_plain else "",
         href=step.href,
         number=row.number,
         kind_icon=icon(step.kind),
@@ -323,6 +397,11 @@ def _step_row(step: StepView) -> SafeString:
         detail=_step_detail(step),
         below=_below_step(step),
     )
+
+
+DECIDED_INTENT = Element("""\
+<span class="clipped">{intent}</span> \
+<span id="approval-{pk}" class="decided" data-verdict="{verdict}">{decision}</span>""")
 
 
 def _step_intent(step: StepView) -> SafeString:
@@ -343,6 +422,13 @@ def _step_intent(step: StepView) -> SafeString:
         title = _("%(count)s calls in the same turn") % {"count": step.bar.parallel_count}
         markup = ' <span class="beside" title="{}">∥ {}</span>'
         phrases.append(format_html(markup, title, step.bar.parallel_count))
+    if step.approval and step.approval.is_in_words:
+        return DECIDED_INTENT(
+            intent=join(phrases),
+            pk=str(step.approval.pk),
+            verdict=step.approval.verdict,
+            decision=step.approval.decision,
+        )
     return join(phrases)
 
 
@@ -372,6 +458,9 @@ def _step_detail(step: StepView) -> SafeString:
     elements = []
     if step.thought:
         elements.append(format_html('<p class="thought">{}</p>', step.thought_excerpt))
+    if step.approval and step.approval.is_in_words and step.approval.is_detailed:
+        decision = {"approval": step.approval}
+        elements.append(render_to_string("run/_decision.html", decision))
     figures = []
     result = f"{step.result_text}…" if step.left_out else step.result_text
     if step.kind == AgentStep.Kind.TOOL:
@@ -426,7 +515,7 @@ def _below_step(step: StepView) -> SafeString:
         elements.append(render_to_string("run/_attachments.html", context))
     if step.thread:
         elements.append(render_to_string("run/_comments.html", {"thread": step.thread}))
-    if step.approval:
+    if step.approval and not step.approval.is_in_words:
         approval = {"approval": step.approval}
         elements.append(render_to_string("run/_step_approval.html", approval))
     if step.live_note:
@@ -538,60 +627,6 @@ def correction_section(
     return CORRECTION(pk=view.pk, oob=OUT_OF_BAND if is_oob else "", content=content)
 
 
-EVIDENCE_BAR = Element(
-    """\
-{sources}<div class="evidence-bar needs-js"{has_sources}>
-  {used}
-  <button type="button" class="quiet" aria-pressed="false" data-unsupported>\
-{icon}{label}</button>
-  <p class="evidence-note">{note}</p>
-  {links}
-</div>
-""",
-    icon=icon("unknown"),
-    label=gettext_lazy("Unsourced statements"),
-)
-
-
-def evidence_bar(evidence: Evidence, view: RunView | None = None) -> SafeString:
-    """Render what an answer is based on; a public copy has no view of its run."""
-    context = {"view": view, "evidence": evidence}
-    if not evidence.is_complete:
-        note = _("The observations are too long to compare with every statement.")
-    elif not evidence.sources:
-        note = _(
-            "This answer is based on no observations, so none of its statements has a source."
-        )
-    elif evidence.has_unsupported:
-        note = _("Marked statements weren't found in any observation. They may still be right.")
-    else:
-        note = _("Every statement matches an observation.")
-    used = ""
-    if evidence.used:
-        steps = join(
-            format_html(
-                '<a href="{base}{step}" class="evidence-step">#{step} {tool}</a>',
-                base=evidence.base,
-                step=source.step,
-                tool=source.tool,
-            )
-            for source in evidence.used
-        )
-        used = format_html(
-            '<p class="evidence-used"><span>{}</span> {}</p>', _("Sources"), steps
-        )
-    sources = ""
-    if evidence.sources:
-        sources = render_to_string("run/_evidence_sources.html", context)
-    return EVIDENCE_BAR(
-        sources=sources,
-        has_sources=mark_safe(" data-sources") if evidence.sources else "",
-        used=used,
-        note=note,
-        links=render_to_string("run/_evidence_links.html", context) if evidence.links else "",
-    )
-
-
 ANSWER_SOURCE = Element('<template id="answer-{pk}-source">{text}</template>\n    {button}')
 COPY_BUTTON = Element(
     """\
@@ -613,68 +648,108 @@ def copy_button(view: RunView) -> SafeString:
     return ANSWER_SOURCE(pk=view.pk, text=view.run.answer, button=button)
 
 
-ICON_BUTTON = """\
-<button type="button" class="quiet icon-only" title="{{title}}" {attributes}>\
-{{icon}}<span class="visually-hidden">{{label}}</span></button>"""
-COPY_TEXT_BUTTON = Element(
-    ICON_BUTTON.format(attributes="data-copy-text"),
-    icon=icon("text"),
-    title=gettext_lazy("Copy as plain text"),
-    label=gettext_lazy("Copy as plain text"),
-)
-QUOTE_BUTTON = Element(
-    ICON_BUTTON.format(attributes="data-quote"),
-    icon=icon("quote"),
-    title=gettext_lazy("Quote the selection or the answer"),
-    label=gettext_lazy("Quote"),
-)
-SPEAK_BUTTON = Element(
-    ICON_BUTTON.format(
-        attributes='data-speak aria-pressed="false" data-stop="{stop}"{voice} hidden'
-    ),
-    icon=icon("speak"),
-    title=gettext_lazy("Read aloud"),
-    label=gettext_lazy("Read aloud"),
-    stop=gettext_lazy("Stop reading"),
-)
 REGENERATE_BUTTON = Element(
-    ICON_BUTTON.format(attributes="data-regenerate"),
+    '<button type="button" class="quiet" data-regenerate>{icon}{label}</button>',
     icon=icon("again"),
-    title=gettext_lazy("Regenerate"),
     label=gettext_lazy("Regenerate"),
 )
+RUN_AGAIN_BUTTON = Element(
+    '<button type="button" class="quiet" data-regenerate>{icon}{label}</button>',
+    icon=icon("again"),
+    label=gettext_lazy("Run again"),
+)
 REGENERATE_MENU = Element(
-    ICON_BUTTON.format(
-        attributes='data-regenerate-menu data-agent="{agent}" data-model="{model}" '
-        'aria-haspopup="menu" hidden'
-    ),
+    """\
+<button type="button" class="quiet icon-only" title="{label}" data-regenerate-menu \
+data-agent="{agent}" data-model="{model}" aria-haspopup="menu" hidden>\
+{icon}<span class="visually-hidden">{label}</span></button>""",
     icon=icon("chevron"),
-    title=gettext_lazy("Regenerate with another agent or model"),
     label=gettext_lazy("Regenerate with another agent or model"),
 )
 
+OTHER_MODEL_MENU = Element(
+    """\
+<button type="button" class="quiet" data-regenerate-menu data-agent="{agent}" \
+data-model="{model}" aria-haspopup="menu" hidden>{label}{icon}</button>""",
+    icon=icon("chevron"),
+    label=gettext_lazy("Ask with another model"),
+)
 
-def _answer_buttons(view: RunView) -> SafeString:
-    """Render the buttons that copy, quote, read aloud and regenerate an answer."""
-    run = view.run
+
+def _regenerate_buttons(view: RunView) -> SafeString:
+    """Render the buttons that ask the question again."""
     buttons = []
+    # A run that ended early says above what helps, and often that is one of these.
+    is_above = NextStep.TRY_AGAIN in view.next_steps
+    if view.can_ask_again and not is_above:
+        buttons.append(RUN_AGAIN_BUTTON())
+    elif view.may_decide and not is_above:
+        buttons.append(REGENERATE_BUTTON())
+    if view.may_decide and NextStep.OTHER_MODEL not in view.next_steps:
+        menu = OTHER_MODEL_MENU if is_above else REGENERATE_MENU
+        buttons.append(menu(agent=view.run.agent_name, model=view.run.model))
+    return join(buttons)
+
+
+MORE_MENU = Element(
+    """\
+<button type="button" class="quiet icon-only" title="{label}" popovertarget="more-{pk}">\
+{icon}<span class="visually-hidden">{label}</span></button>\
+<div id="more-{pk}" class="more-menu" popover>{items}</div>""",
+    icon=icon("more"),
+    label=gettext_lazy("More"),
+)
+MENU_ITEM = """\
+<button type="button" {attributes}>{{icon}}<span>{{label}}</span></button>"""
+COPY_TEXT_ITEM = Element(
+    MENU_ITEM.format(attributes="data-copy-text"),
+    icon=icon("text"),
+    label=gettext_lazy("Copy as plain text"),
+)
+QUOTE_ITEM = Element(
+    MENU_ITEM.format(attributes="data-quote"),
+    icon=icon("quote"),
+    label=gettext_lazy("Quote in my message"),
+)
+SPEAK_ITEM = Element(
+    MENU_ITEM.format(
+        attributes='data-speak aria-pressed="false" data-stop="{stop}"{voice} hidden'
+    ),
+    icon=icon("speak"),
+    label=gettext_lazy("Read aloud"),
+    stop=gettext_lazy("Stop reading"),
+)
+SAVE_PROMPT_ITEM = Element(
+    MENU_ITEM.format(attributes="data-save-prompt"),
+    icon=icon("prompt"),
+    label=gettext_lazy("Save question as prompt"),
+)
+TRACE_ITEM = Element(
+    '<a href="{href}">{icon}<span>{label}</span></a>',
+    icon=icon("trace"),
+    label=gettext_lazy("Open trace"),
+)
+
+
+def _more_menu(view: RunView) -> SafeString:
+    """Render what can be done with an answer now and then."""
+    run = view.run
+    items = []
     if run.answer and not view.answer_left_out:
-        buttons.append(COPY_TEXT_BUTTON())
+        items.append(COPY_TEXT_ITEM())
     if run.answer and view.may_decide:
-        buttons.append(QUOTE_BUTTON())
+        items.append(QUOTE_ITEM())
     if run.answer:
         voice = ""
         if settings.ENVIRONMENT.speech_model:
             voice = format_html(' data-voice="{}"', reverse("runs:speech", args=[run.pk]))
-        buttons.append(SPEAK_BUTTON(voice=voice))
-    if view.can_ask_again:
-        button = '<button type="button" class="quiet" data-regenerate>{}{}</button>'
-        buttons.append(format_html(button, icon("again"), _("Run again")))
-    elif view.may_decide:
-        buttons.append(REGENERATE_BUTTON())
-    if view.may_decide:
-        buttons.append(REGENERATE_MENU(agent=run.agent_name, model=run.model))
-    return join(buttons, "\n    ")
+        items.append(SPEAK_ITEM(voice=voice))
+    if view.may_decide and view.is_own:
+        items.append(SAVE_PROMPT_ITEM())
+    if view.has_evidence:
+        items.append(unsupported_button(view.evidence))
+    items.append(TRACE_ITEM(href=view.href))
+    return MORE_MENU(pk=view.pk, items=join(items))
 
 
 RATING = Element(

@@ -8,7 +8,9 @@ from django.utils.safestring import SafeString
 from agents.access.names import display_name, initials
 from agents.engine.text import shorten
 from agents.models import Approval, ToolGrant
-from agents.web.presentation import run_fragments
+from agents.web import branding
+from agents.web.branding.pages import DISMISSED
+from agents.web.presentation import evidence_fragments, run_fragments
 from agents.web.presentation.decisions.grants import grants_with_chats
 from agents.web.presentation.evidence import shared_by
 from agents.web.presentation.formats import badges, charts, dates, formatting, icons
@@ -45,7 +47,9 @@ TAGS: tuple[Callable[..., object], ...] = (
     run_fragments.copy_button,
     run_fragments.corrected_note,
     run_fragments.correction_section,
-    run_fragments.evidence_bar,
+    evidence_fragments.evidence_bar,
+    evidence_fragments.evidence_sources,
+    evidence_fragments.unsupported_button,
     run_fragments.plan_section,
     run_fragments.rating,
     run_fragments.run_section,
@@ -62,6 +66,21 @@ for function in TAGS:
 def bundled(content: str) -> SafeString:
     """Load the stylesheets and scripts in the block as one file of each kind."""
     return bundle_elements(content)
+
+
+@register.simple_tag
+def get_branding() -> branding.Branding:
+    """Return the installation's name, logo and color in the reader's language."""
+    return branding.current()
+
+
+@register.simple_tag(takes_context=True)
+def undismissed_banner(context: template.Context) -> branding.Banner | None:
+    """Return the installation's banner, unless it was dismissed in this browser."""
+    banner = branding.current().banner
+    if banner and context["request"].COOKIES.get(DISMISSED) == banner.version:
+        return None
+    return banner
 
 
 @register.simple_tag(takes_context=True)

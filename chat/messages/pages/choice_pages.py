@@ -1,15 +1,16 @@
 """What the composer offers to choose: on the page, and as JSON for menus."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from django.http import JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from agents.access.requests import UserRequest
+from agents.accounts.users import profiles
 from agents.catalog.language_models import model_choices, model_setups
-from agents.models import Project
+from agents.models import Agent, Project
 from agents.models.types import LazyText
 from chat.errors import MessageRejected
 from chat.models import ChatSession
@@ -38,6 +39,11 @@ def picker_context(
     except MessageRejected:
         posted_options = None
     options = posted_options or RunOptions.load(chat.options if chat else {})
+    # The model that a link to a new chat names, with an agent that allows it.
+    linked = request.GET.get("model", "") if chat is None and not posted_options else ""
+    if linked not in {model.name for model in models}:
+        linked = ""
+    options = replace(options, model=linked) if linked else options
     is_gone = options.model and all(model.name != options.model for model in models)
     has_tunable_model = any(model.is_tunable for model in models)
     # The agent that the form or a link names, or that chats of the project start with.
@@ -47,9 +53,12 @@ def picker_context(
         chosen = project.agent.name
     if chosen not in names:
         chosen = agent_choices.selected(agents, chat)
+    if linked and not any(agent.allows_model for agent in agents if agent.name == chosen):
+        chosen = next(agent.name for agent in agents if agent.allows_model)
     return {
         "agents": agents,
         "chosen": chosen,
+        "default_agent": agent_choices.selected(agents),
         "models": models,
         "options": options,
         "gone_model": options.model if is_gone else "",
@@ -60,6 +69,17 @@ def picker_context(
         ),
         "efforts": EFFORTS,
     }
+
+
+@require_POST
+def default_agent(request: UserRequest) -> HttpResponse:
+    """Save the agent with which the user's new chats start."""
+    usable = Agent.objects.usable_by(request.user).filter(enabled=True)
+    agent = usable.filter(name=request.POST.get("agent", "")).first()
+    if agent is None:
+        return HttpResponse(_("This agent isn’t available to you."), status=422)
+    profiles.save_setting(request.user, default_agent=agent)
+    return HttpResponse(status=204)
 
 
 @require_GET

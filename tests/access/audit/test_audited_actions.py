@@ -135,13 +135,14 @@ def test_configuration_changes_are_audited_with_old_values(administrator):
 def test_secrets_are_audited_as_set_changed_or_cleared_only(administrator):
     server = McpServer.objects.create(name="shop", transport="http", url="https://a.example/")
     page = f"/admin/agents/mcpserver/{server.pk}/change/"
-    form = {"transport": "http", "url": "https://a.example/", "timeout": "5", "args": "[]"}
+    form = {"transport": "http", "url": "https://a.example/", "timeout": "5"}
     form |= {"connect_timeout": "60", "isolation": "shared", "max_instances": "10"}
 
-    for typed in ('{"Authorization": "Bearer s3cret"}', "{}"):
-        as_user(administrator).post(page, {**form, "headers": typed, "env": ""})
+    for name, value in (("Authorization", "Bearer s3cret"), ("", "")):
+        row = {"headers-name": name, "headers-value": value}
+        as_user(administrator).post(page, form | row)
         told = newest("console.changed").detail["changes"]["headers"]
-        assert told == ("removed" if typed == "{}" else "set")
+        assert told == ("set" if name else "removed")
     assert "s3cret" not in str(AuditEntry.objects.values())
 
 

@@ -3,11 +3,12 @@
 import pytest
 
 from agents.catalog.language_models import planner_factory
-from agents.models import Agent, LanguageModel
+from agents.models import Agent
 from chat import messages
 from chat.errors import MessageTooLong
 from chat.models import ChatSession, Message
 from tests.conftest import as_user
+from tests.language_models import make_model
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -16,7 +17,7 @@ pytestmark = [
 
 
 def test_the_models_window_decides_how_long_a_message_can_be(chat, person):
-    row = LanguageModel.objects.create(label="small", model="ollama/some", context_window=4_000)
+    row = make_model("small", "ollama/some", context_window=4_000)
     Agent.objects.update(model="small")
 
     assert planner_factory.max_question_tokens(Agent.objects.get()) == 3_000

@@ -10,7 +10,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from agents import runs
 from agents.access import recently_deleted
 from agents.access.recently_deleted import CannotRestore
-from agents.models import Agent, GuardrailPattern, HiddenTopic, LanguageModel, Run
+from agents.models import Agent, GuardrailPattern, HiddenTopic, Run
 from chat import messages
 from chat.errors import MessageRejected
 from chat.live.page_state import CLEARED
@@ -22,6 +22,7 @@ from chat.sharing import members
 from tests.chat.sessions.test_branches import heard, post
 from tests.conftest import as_async_user, frames_until, tab
 from tests.faults.page import read, take
+from tests.language_models import amake_model
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -95,7 +96,7 @@ async def test_a_regenerated_answer_is_a_sibling_with_the_same_question(chat, ta
 async def test_an_answer_is_regenerated_by_another_model_for_once(chat, talk, agent):
     nowhere = {"provider": "compatible", "api_key": "k", "base_url": "http://127.0.0.1:9/v1"}
     for label, name in [("small", "openai/gpt-4o-mini"), ("large", "openai/gpt-4o")]:
-        await LanguageModel.objects.acreate(label=label, model=name, **nowhere)
+        await amake_model(label=label, model=name, **nowhere)
     await Agent.objects.filter(pk=agent.pk).aupdate(allows_model_choice=True)
     await Run.objects.filter(pk=talk[2].run_id).aupdate(overrides={"model": "small"})
 

@@ -8,12 +8,13 @@ from agents import runs
 from agents.catalog import agent_spec
 from agents.catalog.agent_factory import config
 from agents.catalog.language_models import model_choices
-from agents.models import Agent, LanguageModel, Run
+from agents.models import Agent, Run
 from chat import messages
 from chat.errors import MessageRejected
 from chat.messages import agent_choices, run_factory, run_options
 from chat.messages.run_options import RunOptions
 from chat.models import ChatSession, Message
+from tests.language_models import make_model
 from tests.wire import WireServer, say
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +23,7 @@ KEY = "sk-of-this-row-0123456789"
 
 def create_model(label="fast", model="openai/gpt-4.1", **columns):
     given = {"provider": "openai", "model": model, "api_key": KEY}
-    return LanguageModel.objects.create(label=label, **given | columns)
+    return make_model(label, **given | columns)
 
 
 @pytest.fixture

@@ -424,6 +424,8 @@ DELETED = {
     "agents.AuditPerson": "token name key",
     "agents.CacheEntry": "key source value",
     "agents.Deletion": "kind object_id name rows",
+    "agents.McpSignIn": "url tokens metadata",
+    "agents.McpSignInAttempt": "state next_url response error",
     "agents.Personalization": "chosen learned",
     "agents.ToolGrant": "agent_name digest topic",
     "people.Profile": "display_name skeleton language time_zone",
@@ -450,7 +452,7 @@ NO_WORDS = {
         "name file host database username password ca_certificate description tables "
         "last_error version powers schema"
     ),
-    "agents.McpServer": "name url command args folders env headers last_error",
+    "agents.McpServer": "name url command args folders env headers oauth_client last_error",
     "agents.ToolRegistration": (
         "name description rerank_model definition pending endpoint headers"
     ),
@@ -485,10 +487,10 @@ NO_WORDS = {
     "agents.ConfigurationChange": "value",
     "agents.InstallationSetting": "key value",
     "agents.JobCrash": "kind",
-    "agents.LanguageModel": (
-        "label model base_url api_key api_version region secrets options parameters "
-        "abilities fallbacks last_test"
+    "agents.ModelConnection": (
+        "name prefix base_url api_key api_version region secrets options listing"
     ),
+    "agents.LanguageModel": ("label model options parameters abilities fallbacks last_test"),
     "agents.Memory": "digest reason vector vector_model",
     "agents.ModelGate": "model",
     "agents.ModelSlot": "key model",

@@ -4,11 +4,12 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import runs
-from agents.models import Agent, LanguageModel, Run
+from agents.models import Agent, Run
 from agents.web.consumers.language import page_language
 from chat.live.page_state import MAX_MESSAGES
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab, verify_run
+from tests.language_models import make_model
 from tests.sampling import one_in
 
 pytestmark = [
@@ -84,14 +85,14 @@ def test_the_models_of_all_agents_are_read_in_one_query(
     person_client, chat, django_assert_max_num_queries
 ):
     create_questions(chat, 2)
-    LanguageModel.objects.create(label="small", model="openai/gpt-4o-mini", api_key="k")
+    make_model("small", "openai/gpt-4o-mini", api_key="k")
     for number in range(5):
         Agent.objects.create(name=f"agent-{number}", model="small", allows_model_choice=True)
 
     with django_assert_max_num_queries(27) as asked:
         page = person_client.get(f"/chat/{chat.pk}/").text
 
-    models = [one for one in asked if 'FROM "agents_languagemodel" ORDER' in one["sql"]]
+    models = [one for one in asked if 'FROM "agents_languagemodel" INNER' in one["sql"]]
     assert len(models) == 1
     assert page.count('data-label="small"') == 5
 

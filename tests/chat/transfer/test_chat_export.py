@@ -131,8 +131,8 @@ def test_the_print_page_has_only_the_whole_branch(chat, person):
     assert "Answer to 6 * 7?" in page
     assert "earlier attempt" not in page
     assert 'id="sidebar"' not in page
-    assert "calculator" not in page
-    assert "calculator" in with_steps
+    assert "calculator:" not in page
+    assert "calculator:" in with_steps
 
 
 def test_cited_passages_are_listed_with_their_numbers(chat, person):
@@ -144,7 +144,7 @@ def test_cited_passages_are_listed_with_their_numbers(chat, person):
 
     assert "Press Esc [2].\n\n**Sources**\n\n- \\[2\\] Guide\n" in markdown(chat, person)
     listed = select(client.get(f"/chat/{chat.pk}/print/"), "li")
-    assert "[2] Guide" in [item.text(strip=True) for item in listed]
+    assert any(item.text(strip=True).startswith("[2] Guide") for item in listed)
 
 
 def test_a_truncated_long_chat_says_so(chat, person, monkeypatch):

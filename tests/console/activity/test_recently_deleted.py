@@ -25,6 +25,7 @@ from chat.people_data import data_export, retention
 from chat.people_data.person_texts import PersonTexts
 from tests.conftest import as_staff
 from tests.console.test_admin import page
+from tests.language_models import make_model
 
 pytestmark = pytest.mark.django_db
 
@@ -80,7 +81,7 @@ def test_a_deleted_agent_comes_back_with_its_tools_versions_and_runs(admin_clien
     "make",
     [
         lambda: ToolRegistration.objects.create(name="weather", source="http", endpoint="https://x.test"),
-        lambda: LanguageModel.objects.create(label="fast", model="demo"),
+        lambda: make_model("fast", "demo"),
         lambda: GuardrailPattern.objects.create(name="Falcon", pattern="falcon"),
         lambda: Group.objects.create(name="Sales"),
         lambda: McpServer.objects.create(name="mail", transport="http", url="https://x.test/mcp"),
@@ -101,31 +102,31 @@ def test_each_kind_is_listed_and_restored(admin_client, make):
 
 
 def test_a_deleted_model_comes_back_with_its_key(admin_client):
-    model = LanguageModel.objects.create(label="fast", model="openai/x", api_key="sk-secret")
+    model = make_model("fast", "openai/x", api_key="sk-secret")
 
-    delete(admin_client, model)
+    delete(admin_client, model.connection)
     assert "sk-secret" not in str(Deletion.objects.values())
     admin_client.post(restore_url())
 
-    assert LanguageModel.objects.get().api_key.reveal() == "sk-secret"
+    assert LanguageModel.objects.get().connection.api_key.reveal() == "sk-secret"
 
 
 def test_the_keys_in_a_copy_follow_a_rotation(admin_client, settings):
     old, new = "k" * 44, "n" * 44
     settings.ENCRYPTION_KEYS = [old]
-    model = LanguageModel.objects.create(label="fast", model="openai/x", api_key="sk-secret")
-    delete(admin_client, model)
+    model = make_model("fast", "openai/x", api_key="sk-secret")
+    delete(admin_client, model.connection)
     settings.ENCRYPTION_KEYS = [new, old]
     reencrypt(Deletion, ["rows"])
     settings.ENCRYPTION_KEYS = [new]
 
     admin_client.post(restore_url())
 
-    assert LanguageModel.objects.get().api_key.reveal() == "sk-secret"
+    assert LanguageModel.objects.get().connection.api_key.reveal() == "sk-secret"
 
 
 def test_a_selection_is_listed_one_by_one_and_undone_as_a_whole(admin_client):
-    rows = [LanguageModel.objects.create(label=label, model="demo") for label in "ab"]
+    rows = [make_model(label, "demo") for label in "ab"]
     chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in rows], **YES}
 
     admin_client.post(page(LanguageModel, "changelist"), chosen)
@@ -136,9 +137,9 @@ def test_a_selection_is_listed_one_by_one_and_undone_as_a_whole(admin_client):
 
 
 def test_a_name_that_was_taken_meanwhile_is_replaced(admin_client):
-    model = LanguageModel.objects.create(label="fast", model="demo")
+    model = make_model("fast", "demo")
     delete(admin_client, model)
-    LanguageModel.objects.create(label="fast", model="demo")
+    make_model("fast", "demo")
 
     refused = admin_client.post(restore_url(), follow=True)
     [item] = refused.context["items"]

@@ -10,10 +10,11 @@ from agents import runs
 from agents.engine.testing import Says
 from agents.engine.tool import specification
 from agents.engine.tool_selection import evaluation
-from agents.models import Agent, AgentDraft, AuditEntry, LanguageModel, Run
+from agents.models import Agent, AgentDraft, AuditEntry, Run
 from tests.conftest import as_async_user, as_user, select
 from tests.console.agent_admin.test_agent_drafts import page, save
 from tests.console.forms import agent_form
+from tests.language_models import make_model
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -179,9 +180,7 @@ def test_a_pasted_answer_is_tried_against_the_schema(admin_client, sample, fits)
 
 
 def test_the_models_have_price_window_and_abilities(admin_client, agent):
-    LanguageModel.objects.create(
-        label="swift", provider="anthropic", model="anthropic/claude-sonnet-4-5"
-    )
+    make_model(label="swift", provider="anthropic", model="anthropic/claude-sonnet-4-5")
 
     swift, *_others, demo = admin_client.get(page("change", agent.pk)).context["models"]
 

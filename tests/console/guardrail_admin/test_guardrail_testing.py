@@ -462,6 +462,70 @@ def test_hits_are_filtered(admin_client, hit):
         assert "No hits in the runs you can view." in text(admin_client.get(url("hits"), wrong))
 
 
+# Words
+
+WORDS = {"kind": "words", "pattern": "Swordfish\r\nred herring", "enabled": "on"}
+WORDS |= {"stage": "both", "action": "block"}
+
+
+def test_words_are_the_first_kind_and_are_saved_without_a_name(admin_client, no_rules):
+    page = admin_client.get(f"{LIST}add/")
+    assert page.context["kind"] == "words"
+    assert [kind for kind, _label in page.context["kinds"]] == ["words", "pattern", "model"]
+
+    admin_client.post(f"{LIST}add/", WORDS)
+    admin_client.post(f"{LIST}add/", WORDS)
+
+    rows = GuardrailPattern.objects.order_by("position")
+    assert [(row.kind, row.name) for row in rows] == [("words", "Words"), ("words", "Words 2")]
+    edited = admin_client.get(f"{LIST}{rows[0].pk}/change/")
+    assert edited.context["adminform"].form["pattern"].value() == rows[0].pattern
+    assert "Swordfish, red herring" in text(admin_client.get(LIST))
+
+
+def test_words_are_tested_as_they_are_typed(admin_client):
+    draft = {
+        **WORDS,
+        "action": "mask",
+        "sample": "A ＳＷＯＲＤＦＩＳＨ, swordfishes, Red Herring",
+    }
+
+    trial = admin_client.post(url("try"), draft).context["trial"]
+
+    assert [piece.text for piece in trial.pieces if piece.is_match] == [
+        "ＳＷＯＲＤＦＩＳＨ",
+        "Red Herring",
+    ]
+    problem = admin_client.post(url("try"), {**draft, "pattern": "x" * 500}).context["trial"]
+    assert "too long" in problem.problem
+
+
+def test_unusable_words_are_not_saved(admin_client, no_rules):
+    answer = admin_client.post(f"{LIST}add/", {**WORDS, "pattern": " \n "})
+
+    assert "pattern" in answer.context["adminform"].form.errors
+    assert not GuardrailPattern.objects.exists()
+
+
+async def test_words_apply_in_runs_and_have_hits(person, no_rules):
+    row = await rule(name="Fish", kind="words", pattern="swordfish\n太刀魚", action="mask")
+
+    run = await run_question("A Swordfish, 太刀魚と. swordfishes", user=person)
+
+    assert await GuardrailHit.objects.filter(pattern=row, run=run).aexists()
+    told = await sync_to_async(event_store.transcript)(run)
+    assert told[0]["content"] == "A ‹Fish›, ‹Fish›と. swordfishes"
+
+
+def test_all_rules_include_words(no_rules):
+    GuardrailPattern.objects.create(name="Fish", kind="words", pattern="cod", action="block")
+
+    results = rule_tester.check_text("A cod, not a code")
+
+    assert [match.count for match in results[0].matches] == [1]
+    assert results[0].blocked
+
+
 # Model checks
 
 JUDGE = {

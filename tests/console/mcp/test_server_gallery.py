@@ -82,7 +82,7 @@ def test_a_hosted_server_is_added_with_its_token_encrypted(admin_client):
     answer = admin_client.post(entry_url("github"), {"name": "github", "TOKEN": "github_pat_1"})
 
     server = McpServer.objects.get(name="github")
-    assert answer.url == reverse("admin:agents_mcpserver_change", args=[server.pk])
+    assert answer.url == reverse("admin:agents_mcpserver_setup", args=[server.pk])
     assert server.headers.reveal() == {"Authorization": "Bearer github_pat_1"}
     assert (server.transport, server.url) == ("http", "https://api.githubcopilot.com/mcp/")
     assert AuditEntry.objects.filter(action="console.added").exists()
@@ -180,3 +180,27 @@ def test_an_empty_list_leads_to_the_gallery(admin_client):
     McpServer.objects.all().delete()
 
     assert "Choose from the gallery" in admin_client.get(LIST).text
+
+
+def test_a_server_that_needs_nothing_more_is_added_with_one_click(admin_client):
+    page = admin_client.get(f"{LIST}gallery/").text
+    assert f'action="{entry_url("fetch")}"' in page
+    assert f'action="{entry_url("github")}"' not in page
+
+    McpServer.objects.create(name="fetch", transport="http", url="https://example.com/mcp")
+    admin_client.post(entry_url("fetch"))
+
+    assert McpServer.objects.get(name="fetch-2").args == ["mcp-server-fetch"]
+
+
+def test_a_program_that_is_not_installed_is_marked_with_how_to_install_it(
+    admin_client, monkeypatch, tmp_path
+):
+    (tmp_path / "apt-get").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    page = admin_client.get(f"{LIST}gallery/").text
+
+    assert "npx isn’t installed on this machine." in page
+    assert "apt-get install -y npm" in page
+    assert f'action="{entry_url("fetch")}"' not in page
+    assert f'action="{entry_url("cloudflare-docs")}"' in page

@@ -16,7 +16,7 @@ from agents.engine.events import EventType
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.loop.termination import WorkTime
 from agents.engine.loop.tool_calls import live_call
-from agents.engine.question_form import host, read_fields
+from agents.engine.question_form import check_question, host, read_fields
 from agents.engine.testing import ContextTool, Says
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -352,3 +352,12 @@ async def test_guardrails_see_the_form_of_a_question(agent):
     [asked] = of_type(masked, EventType.APPROVAL_REQUESTED)
     assert "ana@example.com" not in asked["function"]["arguments"]
     assert not of_type(blocked, EventType.APPROVAL_REQUESTED)
+
+
+@pytest.mark.parametrize(
+    "url", ["//evil.example/", "/\\evil.example/", "/mcp/3/sign-in", "/?a/"]
+)
+def test_a_page_of_the_product_needs_no_host_and_nothing_else_does_without(url):
+    check_question(Question(source="club", message="Sign in.", url="/mcp/3/sign-in/"))
+    with pytest.raises(QuestionUnavailable):
+        check_question(Question(source="club", message="Sign in.", url=url))

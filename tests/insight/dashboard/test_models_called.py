@@ -5,8 +5,8 @@ import pytest
 from agents.metering.figures import catch_up, titles
 from agents.metering.figures.models import CALL_MEASURES, ModelSummary, RunSummary, TitleUsage
 from agents.metering.figures.query import By
-from agents.models import LanguageModel
 from tests.insight.dashboard.scripted import Script
+from tests.language_models import make_model
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 USAGE = {"model": "demo/two", "prompt_tokens": 50, "completion_tokens": 5, "cost": 0.01}
@@ -149,7 +149,7 @@ def test_a_model_has_a_cost_per_run_if_only_another_one_has_no_price(
 
 @pytest.fixture
 def local_model(db):
-    LanguageModel.objects.create(label="Local", model="ollama/llama3", enabled=True)
+    make_model("Local", "ollama/llama3", enabled=True)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_model_that_costs_nothing_has_a_known_price(count, local_model, model,
 
 
 def test_a_price_of_zero_is_known(count, local_model):
-    LanguageModel.objects.create(label="Gift", model="mystery/x", input_price=0, output_price=0)
+    make_model("Gift", "mystery/x", input_price=0, output_price=0)
     Script(costs=[None], called=["Gift"]).save()
 
     assert count()["unpriced"] == 0

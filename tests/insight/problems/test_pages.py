@@ -134,3 +134,43 @@ def test_the_title_of_a_paused_model_is_in_the_readers_language():
 
     assert "GPT" in title
     assert "failed" not in title
+
+
+def test_failed_runs_of_the_trace_list_are_grouped_by_problem(
+    admin_client, person_client, make_run, problem
+):
+    again = make_run(detail="Order 2 of bob@example.com not found")
+    counting.record(findings.find([again]))
+    fresh = make_run(detail="Not looked at yet.")
+    make_run(status="completed", stopped_reason="completed", detail="")
+
+    found = admin_client.get("/traces/?group=problem")
+
+    groups = [
+        (group.heading.title, [row.view.run.pk for row in group.rows], group.heading.url)
+        for group in found.context["groups"]
+    ]
+    first = problem.occurrences.order_by("pk").first().run_id
+    assert groups == [
+        ("Order ‹number› of ‹email› not found", [again.pk, first], page(problem)),
+        ("No problem found yet", [fresh.pk], ""),
+    ]
+    assert "Group by: Problem" not in person_client.get("/traces/?group=problem").text
+
+
+def test_groups_take_as_many_queries_for_many_problems(admin_client, make_run):
+    def queries():
+        with CaptureQueriesContext(connection) as found:
+            admin_client.get("/traces/?group=problem")
+        return len(found)
+
+    def fail(count):
+        for number in range(count):
+            name = "x" * (number + 5)
+            counting.record(findings.find([make_run(detail=f"The tool {name} broke.")]))
+
+    fail(1)
+    queries()
+    few = queries()
+    fail(6)
+    assert queries() == few

@@ -17,9 +17,9 @@ from agents.web.presentation.recordings import (
     find_recordings,
     link_moments,
     link_times,
+    play_passage,
 )
 from agents.web.presentation.run_view import RunView
-from agents.web.templatetags.media import play_passage
 
 from .sounds import wav
 

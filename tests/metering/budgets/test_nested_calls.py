@@ -12,8 +12,9 @@ from agents.engine.errors import QuotaExceeded
 from agents.metering.budgets import Payer, gate, holds, limits
 from agents.metering.budgets.gate import Budget
 from agents.metering.budgets.measures import Estimate, Meter, Used
-from agents.models import BudgetCounter, BudgetHold, LanguageModel, Quota
+from agents.models import BudgetCounter, BudgetHold, Quota
 from agents.tools.calculator import CalculatorTool
+from tests.language_models import make_model
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 SECOND = 1_000
@@ -27,7 +28,7 @@ def size():
 def payer(person, agent, monkeypatch):
     """A user whose calls take a second each."""
     monkeypatch.setattr(Meter, "milliseconds", property(lambda meter: SECOND))
-    row = LanguageModel.objects.create(label="m", model="demo")
+    row = make_model("m", "demo")
     for owner in ({"user": person}, {"agent": agent}, {"language_model": row}):
         Quota.objects.create(measure="seconds", window="day", limit=12, **owner)
     limits.ROWS.refresh()

@@ -12,11 +12,12 @@ from agents.db import database
 from agents.engine.resilience import Limits
 from agents.engine.testing import Says
 from agents.metering.model_limits import SharedRateLimiter, queue_lengths
-from agents.models import LanguageModel, ModelSlot
+from agents.models import ModelSlot
 from agents.web.presentation import RunView
 from agents.web.presentation.formats.status_text import waiting_sentence
 from agents.web.presentation.steps.step_notes import note_sentence
 from tests.conftest import verify_run
+from tests.language_models import make_model
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -29,7 +30,7 @@ def limited(agent, monkeypatch, scripted):
     """An agent whose model takes one call at a time."""
     model = scripted(Says(answer="Yes."))
     monkeypatch.setattr(model_clients, "build_llm", lambda setup, *more: model)
-    LanguageModel.objects.create(label="fast", model="openai/x", api_key="k", concurrency=1)
+    make_model("fast", "openai/x", api_key="k", concurrency=1)
     agent.model = "fast"
     agent.save()
     return agent

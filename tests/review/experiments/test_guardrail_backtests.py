@@ -42,6 +42,19 @@ def test_only_hits_are_saved_and_they_go_with_their_run(backtest):
     assert not backtest.results.exists()
 
 
+def test_words_are_backtested(administrator, person):
+    for query in ("A Swordfish", "Swordfishes"):
+        Run.objects.create(user=person, agent_name="helper", status="completed", query=query)
+    rule = GuardrailPattern(name="Fish", kind="words", pattern="swordfish", stage="input")
+    questions = sources.checked_runs(administrator, 100)
+
+    experiment = service.start_guardrail(rule, questions, administrator)
+    async_to_sync(service.advance)(experiment.pk)
+
+    (result,) = experiment.results.all()
+    assert result.checks[0]["match"] == "Swordfish"
+
+
 def test_a_backtest_continues_in_turns(backtest, administrator, monkeypatch):
     monkeypatch.setattr(hits, "PATTERN_BATCH", 1)
 

@@ -5,8 +5,9 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents.models import Agent, LanguageModel
+from agents.models import Agent
 from agents.review.experiments.models import Experiment
+from tests.language_models import amake_model
 from tests.wire import USAGE, WireServer, call, say
 
 from .conftest import finish, results_of, run_set
@@ -30,9 +31,7 @@ async def test_a_set_is_answered_and_judged_by_a_model_server(example):
         say(f"```json\n{verdict}\n```"),
     ]
     async with WireServer(script) as server:
-        await LanguageModel.objects.acreate(
-            label="wired", model="openai/test", base_url=server.url, api_key="k"
-        )
+        await amake_model(label="wired", model="openai/test", base_url=server.url, api_key="k")
         await Agent.objects.filter(is_default=True).aupdate(model="wired")
 
         experiment = await run_set(example.example_set, judge_model="wired")

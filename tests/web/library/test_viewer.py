@@ -128,6 +128,16 @@ def test_the_viewer_leads_back_to_the_chat(ada, document):
         assert ("Back to the chat" in page) == has_link, referrer
 
 
+def test_beside_a_chat_a_document_is_only_its_text(ada, document):
+    url = f"/library/documents/{document.pk}/"
+    response = ada.get(url, headers={"HX-Request": "true", "HX-Target": "side-panel"})
+
+    assert response.text.startswith("<article data-panel-page")
+    assert f'data-title="{document.title}"' in response.text
+    assert 'class="document-text"' in response.text
+    assert "HX-Request" in response.headers["Vary"]  # the page itself is another response
+
+
 def test_a_clip_starts_at_its_time(collection):
     document = add_document(collection, "[01:05] Hello", kind="clip")
 

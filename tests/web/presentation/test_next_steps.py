@@ -39,7 +39,7 @@ def test_a_failed_run_offers_what_its_advice_names(advice):
     assert steps(StopReason.ERROR, advice) == ADVICE[advice]
 
 
-@pytest.mark.parametrize("reason", set(StopReason) - {StopReason.COMPLETED})
+@pytest.mark.parametrize("reason", sorted(set(StopReason) - {StopReason.COMPLETED}))
 def test_no_ending_is_a_dead_end(reason):
     assert 1 <= len(steps(reason)) <= 2
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 
@@ -113,13 +113,7 @@ def _test_stage(text: str, stage: Stage, patterns: Sequence[Pattern]) -> StageRe
 
 
 def _as_warning(rule: Pattern) -> Pattern:
-    return Pattern(
-        pattern=rule.pattern,
-        name=rule.name,
-        stage=rule.stage,
-        action=GuardrailAction.WARN,
-        id=rule.id,
-    )
+    return replace(rule, action=GuardrailAction.WARN, message="", is_observed=False)
 
 
 def _mark(text: str, matches: Sequence[Match]) -> list[MarkedText]:

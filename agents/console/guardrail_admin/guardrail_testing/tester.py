@@ -13,7 +13,6 @@ from agents.engine.guardrails import (
     Guardrails,
     Pattern,
     find_matches,
-    try_pattern,
 )
 from agents.engine.guardrails import Stage as EngineStage
 from agents.models import GuardrailPattern
@@ -50,7 +49,7 @@ class PatternCheck:
 def check_sample(rule: Pattern, sample: str) -> PatternCheck:
     """Return the rule's effect on the sample, or why it is invalid."""
     try:
-        try_pattern(rule.pattern)
+        rule.try_out()
     except BadPattern as error:
         return PatternCheck(problem=translate(str(error)) if rule.pattern else "")
     text = sample[:MAX_SAMPLE_CHARS]

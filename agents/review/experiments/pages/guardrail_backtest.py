@@ -19,7 +19,6 @@ from agents.console.guardrail_admin.guardrail_testing import judge_testing
 from agents.db import database
 from agents.db.sentences import translate
 from agents.engine.errors import BadPattern, QuotaExceeded
-from agents.engine.guardrails import try_pattern
 from agents.metering.budgets import check_calls
 from agents.models import GuardrailPattern, Run
 from agents.review.experiments import service
@@ -70,9 +69,10 @@ def _start(request: HttpRequest) -> HttpResponse:
             if isinstance(form, JudgeDraftForm):
                 return _start_check(request, form, context)
             data = form.cleaned_data
-            try_pattern(data["pattern"])
+            rule = form.row()
+            pattern_from(rule).try_out()
             questions = sources.checked_runs(user, data["runs"], data["agents"])
-            return BacktestStarted(service.start_guardrail(form.row(), questions, user))
+            return BacktestStarted(service.start_guardrail(rule, questions, user))
         except (BadPattern, QuotaExceeded, ExperimentRejected) as error:
             context["problem"] = translate(str(error))
     return render(request, f"{DIR}/_judged.html", context)

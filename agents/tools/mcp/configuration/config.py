@@ -17,6 +17,7 @@ from agents.engine.sentences import Sentence as _
 from agents.engine.sentences import joined
 from agents.tools.sandbox import supervisor
 
+from ..sign_in import SignIn
 from .variables import inherited_credentials
 
 Transport = Literal["stdio", "http", "sse"]
@@ -139,6 +140,7 @@ class ServerConfig:
     connect_timeout: float = 60.0
     call_timeout: float = 30.0
     revision: str = ""
+    sign_in: SignIn | None = field(default=None, repr=False)
 
     @property
     def argv(self) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ from agents.tools import egress
 from ..configuration.config import ServerConfig
 from ..definition import MAX_DESCRIPTION_CHARS, ToolDefinition
 from ..process import process as mcp_process
-from . import results, server_requests
+from ..sign_in import SignInRequired
+from . import oauth, results, server_requests
 from .transports import Callbacks, HttpTransport, LegacySseTransport, StdioTransport
 
 MAX_TOOLS = 500
@@ -40,7 +41,7 @@ EXIT_WAIT_SECONDS = 0.3
 FAILURES = (
     *(MCPError, ToolError, ValidationError, OSError, RuntimeError, EOFError),
     *(httpx2.HTTPError, httpx2.StreamError, anyio.ClosedResourceError),
-    *(anyio.BrokenResourceError, ExceptionGroup),
+    *(anyio.BrokenResourceError, ExceptionGroup, *oauth.FLOW_ERRORS),
 )
 # Of servers without streamable HTTP, according to the specification.
 LEGACY_STATUSES = {400, 404, 405}
@@ -111,8 +112,9 @@ def _create_transport(
         client.event_hooks = {"request": [], "response": [_isolate_stream]}
         return client
 
+    auth = oauth.SignInProvider(config.url, config.sign_in) if config.sign_in else None
     transport_class = LegacySseTransport if is_sse else HttpTransport
-    return transport_class(config, create_http, callbacks)
+    return transport_class(config, create_http, callbacks, auth)
 
 
 class _IsolatedStream(httpx2.AsyncByteStream):
@@ -292,6 +294,14 @@ def is_connection_error(error: Exception, client: Client[Any]) -> bool:
     if not isinstance(error, MCPError) or is_session_expired(client):
         return True
     return error.code in {wire.CONNECTION_CLOSED, wire.REQUEST_TIMEOUT}
+
+
+def needs_sign_in(error: BaseException) -> bool:
+    """Whether the server wants a user to sign in, who isn't there."""
+    if isinstance(error, ExceptionGroup):
+        return any(map(needs_sign_in, error.exceptions))
+    cause = error.__cause__
+    return isinstance(error, SignInRequired) or (cause is not None and needs_sign_in(cause))
 
 
 def is_session_expired(client: Client[Any]) -> bool:

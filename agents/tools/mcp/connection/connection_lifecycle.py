@@ -188,6 +188,8 @@ class ConnectionLifecycle:
                     error=self._first_reason or reason,
                     restarts=self.health.restarts + 1,
                 )
+                if self._mcp.needs_sign_in(error):
+                    return  # trying again can't help until the user has signed in
                 await asyncio.sleep(seconds)
         self._update_health(state="stopped")
 

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from agents.engine import call_context
+from agents.engine.call_context import CallContext, Question, QuestionUnavailable
 from agents.engine.sentences import Sentence as _
 from agents.engine.tool import ToolResult
 from agents.tools.egress import Egress
@@ -14,6 +16,7 @@ from agents.tools.egress import Egress
 from ..configuration.config import ServerConfig
 from ..errors import ServerUnavailable
 from ..process.isolation import Isolation, scope_of, scoped_config
+from ..sign_in import SignIn, SignInRequired
 from .connection import Connection
 from .connection_lifecycle import ConnectionListener
 from .health import Health
@@ -21,6 +24,7 @@ from .health import Health
 # Shorter than that of a shared server, because there can be many.
 INSTANCE_IDLE_SECONDS = 300.0
 MAX_INSTANCES = 10
+FindSignIn = Callable[[str], Awaitable[SignIn | None]]  # by user
 
 
 class ConnectionPool:
@@ -126,7 +130,11 @@ class IsolatedServer:
         config: ServerConfig,
         isolation: Isolation,
         max_instances: int = MAX_INSTANCES,
+        find_sign_in: FindSignIn | None = None,
+        sign_in_page: str = "",  # empty if users can't sign in themselves
     ) -> None:
+        self._find_sign_in = find_sign_in
+        self._sign_in_page = sign_in_page
         self.config = config
         self._pool = pool
         self._isolation = isolation
@@ -140,11 +148,32 @@ class IsolatedServer:
         pinned: str = "",
     ) -> ToolResult:
         """Call a tool of the instance that belongs to the current call."""
+        context = call_context.current()
         try:
-            scope = scope_of(self._isolation, call_context.current(), self.config.name)
-            async with self._pool.instance(
-                self.config, scope, self._max_instances
-            ) as connection:
+            scope = scope_of(self._isolation, context, self.config.name)
+            config = self.config
+            if self._find_sign_in is not None:
+                sign_in = await self._signed_in(context, self._find_sign_in)
+                config = replace(config, sign_in=sign_in)
+            async with self._pool.instance(config, scope, self._max_instances) as connection:
                 return await connection.call(tool, arguments, seconds, pinned)
         except ServerUnavailable as error:
             return ToolResult(error=str(error))
+
+    async def _signed_in(self, context: CallContext, find: FindSignIn) -> SignIn:
+        """Return the user's sign-in, and ask for it if it isn't there.
+
+        Raises SignInRequired if there is nobody to ask, or they didn't sign in.
+        """
+        name = self.config.name
+        sign_in = await find(context.user_id)
+        if sign_in is None and self._sign_in_page:
+            message = _("Sign in to %(name)s to use its tools.", name=name)
+            with suppress(QuestionUnavailable):
+                await context.ask(
+                    Question(source=name, message=message, url=self._sign_in_page)
+                )
+                sign_in = await find(context.user_id)
+        if sign_in is None:
+            raise SignInRequired(name, is_shared=not self._sign_in_page)
+        return sign_in

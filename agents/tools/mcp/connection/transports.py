@@ -150,10 +150,15 @@ class HttpTransport(ClientTransport):
     """A server behind a URL. FastMCP's own transport limits a message to a megabyte."""
 
     def __init__(
-        self, config: ServerConfig, create_http: HttpFactory, callbacks: Callbacks
+        self,
+        config: ServerConfig,
+        create_http: HttpFactory,
+        callbacks: Callbacks,
+        auth: httpx2.Auth | None = None,
     ) -> None:
         self.config = config
         self.callbacks = callbacks
+        self.auth = auth
         self.refused_with = 0
         self.is_expired = False
         self._is_established = False
@@ -162,7 +167,7 @@ class HttpTransport(ClientTransport):
     @asynccontextmanager
     async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
         options.pop("transport_options", None)
-        http = self._create_http(headers=dict(self.config.headers))
+        http = self._create_http(headers=dict(self.config.headers), auth=self.auth)
         http.event_hooks["response"].append(self._note_status)
         async with (
             http,
@@ -177,9 +182,11 @@ class HttpTransport(ClientTransport):
 
     async def _note_status(self, response: httpx2.Response) -> None:
         """Note how the first requests are refused, and that the session has expired."""
-        if response.request.method != "POST":
+        request = response.request
+        # Signing in sends requests to other addresses.
+        if request.method != "POST" or request.url != httpx2.URL(self.config.url):
             return
-        if MCP_SESSION_ID in response.request.headers:
+        if MCP_SESSION_ID in request.headers:
             self.is_expired |= response.status_code == HTTPStatus.NOT_FOUND
         elif not self._is_established:
             self._is_established = response.is_success
@@ -190,10 +197,17 @@ class LegacySseTransport(SSETransport):
     """A server that only speaks HTTP with SSE, the transport before streamable HTTP."""
 
     def __init__(
-        self, config: ServerConfig, create_http: HttpFactory, callbacks: Callbacks
+        self,
+        config: ServerConfig,
+        create_http: HttpFactory,
+        callbacks: Callbacks,
+        auth: httpx2.Auth | None = None,
     ) -> None:
         super().__init__(
-            config.url, headers=dict(config.headers), httpx_client_factory=create_http
+            config.url,
+            headers=dict(config.headers),
+            auth=auth,
+            httpx_client_factory=create_http,
         )
         self.callbacks = callbacks
 

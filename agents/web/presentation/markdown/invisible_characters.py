@@ -14,7 +14,12 @@ BLANK_NAMES = re.compile(
 
 def render_exact(text: str) -> SafeString:
     """Render the exact text for approval, with invisible characters revealed."""
-    return mark_safe(UNUSUAL.sub(_mark_invisible, escape(text)))
+    return mark_invisible(escape(text))
+
+
+def mark_invisible(html: str) -> SafeString:
+    """Reveal invisible characters in HTML that is safe already and has none in its tags."""
+    return mark_safe(UNUSUAL.sub(_mark_invisible, html))
 
 
 def reveal_invisible(text: str) -> str:

@@ -8,7 +8,16 @@ from agents.engine.material import output_numbers
 from agents.models import AgentStep
 from agents.runs import event_store
 
-from ..evidence import STEP_LINK, Evidence, Link, Sources, find_evidence, observed, sources_of
+from ..evidence import (
+    STEP_LINK,
+    Evidence,
+    Link,
+    NumberedSource,
+    Sources,
+    find_evidence,
+    observed,
+    sources_of,
+)
 from ..formats.formatting import MAX_ROW_CHARS, MAX_SHOWN_CHARS, format_value
 from ..formats.links import text_url, trace_url
 from ..formats.structured_output import OutputView, build_output_view
@@ -53,12 +62,16 @@ class RunAnswer(RunRows):
         if not self.has_evidence:
             return Evidence(html)
         if self.place == "shared":  # without links to documents
-            return find_evidence(html, self.sources, STEP_LINK)
+            return find_evidence(html, self.sources, STEP_LINK, question=self.run.query)
         if self.recordings:
             html = link_times(html, self.recordings)
         run_url = trace_url(self.run.pk)
         return find_evidence(
-            html, self.sources, f"{run_url}{STEP_LINK}", documents=f"{run_url}sources/"
+            html,
+            self.sources,
+            f"{run_url}{STEP_LINK}",
+            documents=f"{run_url}sources/",
+            question=self.run.query,
         )
 
     @cached_property
@@ -90,12 +103,13 @@ class RunAnswer(RunRows):
             return None
         cited = set(output_numbers(self.run.output))
         passages = [source for source in self.sources if source.passage is not None]
-        links = tuple(Link(source) for source in passages if source.number in cited)
+        listed = {s.number: NumberedSource(s.number, s) for s in passages if s.number in cited}
         run_url = "" if self.place == "shared" else trace_url(self.run.pk)
         return Evidence(
             SafeString(),
-            links,
+            tuple(Link(source) for _number, source in listed.values()),
             self.sources,
+            tuple(listed[number] for number in sorted(listed)),
             base=f"{run_url}{STEP_LINK}",
             documents=f"{run_url}sources/" if run_url else "",
         )

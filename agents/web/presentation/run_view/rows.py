@@ -78,11 +78,15 @@ class RunRows:
             return masking.mask_row(row)
         return row if self.is_own else masking.hide_private_parts(row)
 
-    def approval_view(self, row: Approval) -> ApprovalView:
-        """Return an approval request and whether the viewer can decide it."""
+    def approval_view(self, row: Approval | None, step: AgentStep) -> ApprovalView | None:
+        """Return a step's approval request, if any, and whether the viewer can decide it."""
+        if row is None:
+            return None
         viewer = self.run.user_id if self.viewer is None else self.viewer
         may_decide = self.may_decide and not (row.is_waiting and row.is_forbidden_for(viewer))
-        return ApprovalView(self.visible_row(row), may_decide, is_in_row=True, viewer=viewer)
+        return ApprovalView(
+            self.visible_row(row), may_decide, is_in_row=True, viewer=viewer, step_row=step
+        )
 
     @property
     def is_unstarted(self) -> bool:
@@ -96,13 +100,13 @@ class RunRows:
         waterfall = self.waterfall
         if waterfall is None:
             return step_views(self)
-        approvals = {row.step: self.approval_view(row) for row in waterfall.approvals}
+        approvals = {row.step: row for row in waterfall.approvals}
         return [
             StepView(
-                self.visible_row(step),
+                visible := self.visible_row(step),
                 self.run,
                 self.place,
-                approval=approvals.get(step.number),
+                approval=self.approval_view(approvals.get(step.number), visible),
                 bar=waterfall.bar(step),
                 waits=tuple(self.waits.get(step.number, ())),
                 thread=self.thread(step.number),
@@ -305,14 +309,14 @@ def step_views(
     """Return a run's rows, or `only` some, with their approvals; or those that are `loaded`."""
     run = view.run
     until = view.until
-    approvals = {row.step: view.approval_view(row) for row in view.questions}
+    approvals = {row.step: row for row in view.questions}
     return [
         StepView(
-            view.visible_row(step),
+            visible := view.visible_row(step),
             run,
             view.place,
             until,
-            approvals.get(step.number),
+            view.approval_view(approvals.get(step.number), visible),
             masker=view.masker,
             now=view.now,
             waits=(

@@ -9,13 +9,16 @@ from django.utils.translation import gettext_lazy
 from agents.access.names import display_name
 from agents.db.sentences import translate
 from agents.engine.loop import StopReason
+from agents.llm.demo.results import offered_examples
 from agents.models import Run
 from agents.runs import clocks, projection
 
 from ..attachments import QuestionFileView, question_files
 from ..formats import status_text
 from ..formats.links import chat_url, milliseconds, trace_url
+from ..steps.activity import activity
 from .feedback import RunFeedback
+from .next_steps import ConsolePage, NextStep, find_console_page, find_steps, write_mail
 
 DEMO_MODEL = "demo"
 EFFORT_LABELS = {
@@ -145,6 +148,16 @@ class RunView(RunFeedback):
     def chat_url(self) -> str:
         return chat_url(self.run)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it did nothing but answer, so that there are no steps to look at."""
+        return not self.run.is_live and all(step.is_plain for step in self.steps)
+
+    @property
+    def activity(self) -> list[str]:
+        """What the steps of a finished run did."""
+        return activity(self.steps)
+
     @property
     def sentence(self) -> str:
         return status_text.ending_sentence(self.run, is_shared=self.is_discussed)
@@ -169,6 +182,27 @@ class RunView(RunFeedback):
         is_here = self.place == "chat" and self.may_decide
         is_offered = not self.can_continue or self.is_half_answered
         return is_here and self.run.status in ended_early and is_offered
+
+    @property
+    def examples(self) -> list[str]:
+        """What the demo model offers instead of an answer, as questions that it can answer."""
+        is_here = self.place == "chat" and self.may_decide and not self.run.is_live
+        return offered_examples(self.run.answer) if is_here and self.is_demo else []
+
+    @cached_property
+    def next_steps(self) -> list[NextStep]:
+        """What helps after a run that ended without a normal answer."""
+        return find_steps(self)
+
+    @property
+    def console_page(self) -> ConsolePage | None:
+        """Where the viewer changes what ended the run, if they are an administrator."""
+        return find_console_page(self)
+
+    @property
+    def administrator_mail(self) -> str:
+        """The link to an email in which the viewer asks an administrator."""
+        return write_mail(self)
 
     @property
     def advice(self) -> str:

@@ -39,6 +39,8 @@ from .waterfall import StepBar
 
 MAX_EXCERPT_CHARS = 300
 MAX_THOUGHT_CHARS = 8_000  # of a live thought; the trace has all of it
+PLAIN_KINDS = {AgentStep.Kind.THOUGHT, AgentStep.Kind.ANSWER}
+PLAIN_STATUSES = {AgentStep.Status.RUNNING, AgentStep.Status.DONE}
 WaitInterval = tuple[datetime, datetime | None]  # requested and decided
 
 
@@ -159,6 +161,19 @@ class StepView:
         return name if is_asked and self.step.action != AskPersonTool.name else ""
 
     intent = cached_property(summarize)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only wrote the answer: no thought, no problem, nothing to look at."""
+        is_writing = self.step.kind in PLAIN_KINDS and not self.step.thought and not self.job
+        has_comments = self.thread is not None and bool(self.thread.comments)
+        is_quiet = not has_comments and not self._wait
+        return is_writing and is_quiet and self.status in PLAIN_STATUSES
+
+    @property
+    def _wait(self) -> str:
+        """What a live step waits for, such as a busy provider."""
+        return status_text.waiting_sentence(self.step.notes) if self.is_live else ""
 
     @property
     def facts(self) -> dict[str, Any]:

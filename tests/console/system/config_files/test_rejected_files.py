@@ -89,7 +89,7 @@ def test_invalid_agent_settings_are_rejected_at_their_line(agent, said, words):
         ("connections", "a: {api_key: sk-1}", "Secrets can't be imported"),
         ("connections", "a: {has_key: sk-1}", "Secrets can't be imported"),
         ("connections", "a: {options: {api_token: sk-1}}", "which are encrypted"),
-            ("models", "a: {model: gpt}", "A model needs a connection"),
+        ("models", "a: {model: gpt}", "A model needs a connection"),
         ("models", "a b: {model: gpt}", "no spaces or slashes"),
         ("models", f"{'a' * 65}: {{model: gpt}}", "at most 64 characters"),
         ("tools", "a: {endpoint: 'https://a.example', headers: {K: sk-1}}", "Secrets can't be"),

@@ -1,0 +1,155 @@
+"""Signs requests to an MCP server, with the SDK's OAuth provider.
+
+It discovers the authorization server, registers this product, does the authorization code flow
+with PKCE and refreshes tokens. Its requests are sent by the connection's own HTTP client, so
+they obey the egress policy. Only `client` imports this.
+"""
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+)
+from pydantic import AnyUrl
+
+from agents.engine.sentences import Sentence as _
+from agents.tools import egress
+
+from ..errors import ServerUnavailable
+from ..sign_in import Credentials, SignIn
+
+# It logs each sign-in that is needed as an error; the connection's own error says what to do.
+logging.getLogger("mcp.client.auth.oauth2").setLevel(logging.CRITICAL)
+CLIENT_NAME = "Ashiato"
+MARGIN_SECONDS = 10  # a token is refreshed before a call on its way outlives it
+FLOW_ERRORS = (OAuthFlowError,)  # of registration and tokens, too
+
+
+class SignInProvider(OAuthClientProvider):
+    """The SDK's provider over a saved sign-in, which other processes may refresh meanwhile."""
+
+    def __init__(self, url: str, sign_in: SignIn) -> None:
+        metadata = OAuthClientMetadata(
+            client_name=CLIENT_NAME,
+            redirect_uris=[AnyUrl(sign_in.redirect_uri)],
+            grant_types=["authorization_code", "refresh_token"],
+            application_type="web",
+        )
+        self._storage = _Storage(self, sign_in)
+        super().__init__(
+            url,
+            metadata,
+            self._storage,
+            redirect_handler=self._redirect,
+            callback_handler=self._callback,
+        )
+        self._sign_in = sign_in
+
+    def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        if not self.context.is_token_valid():
+            self._initialized = False  # what another process has refreshed is loaded
+        return super().async_auth_flow(request)
+
+    async def _initialize(self) -> None:
+        """Load what is saved. The SDK forgets when a token expires, and where to refresh it."""
+        await super()._initialize()
+        credentials = self._storage.credentials
+        self.context.token_expiry_time = credentials.expires_at
+        if credentials.metadata:
+            self.context.oauth_metadata = OAuthMetadata.model_validate(credentials.metadata)
+
+    async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
+        """Keep the tokens while the authorization server is down, for the next attempt."""
+        status = response.status_code
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise ServerUnavailable(
+                _("The sign-in couldn’t be renewed (HTTP %(status)s).", status=status)
+            )
+        return await super()._handle_refresh_response(response)
+
+    async def _redirect(self, url: str) -> None:
+        await self._sign_in.authorize(url, self._storage.credentials.tokens)
+
+    async def _callback(self) -> AuthorizationCodeResult:
+        response = await self._sign_in.response()
+        return AuthorizationCodeResult(
+            code=response.code, state=response.state, iss=response.issuer
+        )
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The authorization server's metadata, as far as it was discovered."""
+        found = self.context.oauth_metadata
+        return found.model_dump(mode="json", exclude_none=True) if found else {}
+
+
+class _Storage:
+    """The SDK's token storage."""
+
+    def __init__(self, provider: SignInProvider, sign_in: SignIn) -> None:
+        self.credentials = Credentials()
+        self._provider = provider
+        self._sign_in = sign_in
+
+    async def get_tokens(self) -> OAuthToken | None:
+        self.credentials = await self._sign_in.load()
+        tokens = self.credentials.tokens
+        return OAuthToken.model_validate(tokens) if tokens else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        expires_at = None
+        if tokens.expires_in is not None:
+            margin = min(MARGIN_SECONDS, tokens.expires_in / 2)
+            expires_at = time.time() + tokens.expires_in - margin
+        self._provider.context.token_expiry_time = expires_at
+        self.credentials = replace(
+            self.credentials,
+            tokens=tokens.model_dump(mode="json", exclude_none=True),
+            metadata=self._provider.metadata,
+            expires_at=expires_at,
+        )
+        await self._sign_in.save_tokens(self.credentials)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        client = self.credentials.client
+        if self._sign_in.redirect_uri not in client.get("redirect_uris", ()):
+            return None  # the product has another address now, so it registers again
+        return OAuthClientInformationFull.model_validate(client)
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        await self._sign_in.save_client(client_info.model_dump(mode="json", exclude_none=True))
+
+
+async def revoke(url: str, credentials: Credentials, policy: egress.Egress) -> None:
+    """Tell the authorization server that the tokens aren't used any more, if it wants to know.
+
+    Raises EgressRefused or EgressFailed.
+    """
+    endpoint = credentials.metadata.get("revocation_endpoint")
+    token = credentials.tokens.get("refresh_token") or credentials.tokens.get("access_token")
+    if not endpoint or not token or not credentials.client:
+        return
+    client = OAuthClientInformationFull.model_validate(credentials.client)
+    context = OAuthContext(url, OAuthClientMetadata(redirect_uris=None), None, None, None)  # type: ignore[arg-type]
+    context.client_info = client
+    data, headers = context.prepare_token_auth(
+        {"token": token, "client_id": client.client_id or ""}, {}
+    )
+    headers["Content-Type"] = "application/x-www-form-urlencoded"
+    content = urlencode(data).encode()
+    await egress.fetch("POST", endpoint, policy=policy, headers=headers, content=content)

@@ -1,0 +1,93 @@
+"""What a finished run did, in a few words: the one line its steps fold to."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.loop import AskPersonTool
+from agents.models import AgentStep, Approval
+from agents.tools.calculator import CalculatorTool
+from agents.tools.images import DescribeImageTool, GenerateImageTool
+from agents.tools.read_document import ReadDocumentTool
+from agents.tools.search import SearchTool
+
+if TYPE_CHECKING:
+    from .step_view import StepView
+
+MAX_PHRASES = 4
+DONE_BY_TOOL: dict[str, Callable[[], str]] = {
+    CalculatorTool.name: lambda: _("calculated"),
+    GenerateImageTool.name: lambda: _("generated an image"),
+    DescribeImageTool.name: lambda: _("looked at an image"),
+    AskPersonTool.name: lambda: _("asked a question"),
+}
+SEARCHES = {SearchTool.name, ReadDocumentTool.name}
+DECIDED = {Approval.Verdict.APPROVED, Approval.Verdict.EDITED, Approval.Verdict.REJECTED}
+
+
+def activity(steps: Sequence["StepView"]) -> list[str]:
+    """Return what the steps did, each thing once, in the order of its first step."""
+    calls = [step for step in steps if step.kind == AgentStep.Kind.TOOL]
+    phrases = []
+    if any(step.kind == AgentStep.Kind.PLAN for step in steps):
+        phrases.append(_("planned"))
+    for name in dict.fromkeys(step.step.action for step in calls):
+        phrases.append(_done(name, [step for step in calls if step.step.action == name]))
+    if len(phrases) > MAX_PHRASES:
+        more = len(phrases) - MAX_PHRASES + 1
+        rest = ngettext("%(count)d more tool", "%(count)d more tools", more)
+        phrases = [*phrases[: MAX_PHRASES - 1], rest % {"count": more}]
+    if not phrases and any(step.thought for step in steps):
+        phrases.append(_("thought it through"))
+    failed = sum(step.status == AgentStep.Status.FAILED for step in calls)
+    if failed:
+        text = ngettext("%(count)d failed call", "%(count)d failed calls", failed)
+        phrases.append(text % {"count": failed})
+    phrases += _decisions(steps)
+    comments = sum(len(step.thread.comments) for step in steps if step.thread)
+    if comments:
+        text = ngettext("%(count)d comment", "%(count)d comments", comments)
+        phrases.append(text % {"count": comments})
+    return [capfirst(phrase) if index == 0 else phrase for index, phrase in enumerate(phrases)]
+
+
+def _done(name: str, calls: Sequence["StepView"]) -> str:
+    """Return what the calls of one tool did."""
+    if name in SEARCHES:
+        titles = {source.get("title") for step in calls for source in step.step.sources}
+        if not titles:
+            return _("searched the documents")
+        text = ngettext(
+            "searched %(count)d document", "searched %(count)d documents", len(titles)
+        )
+        return text % {"count": len(titles)}
+    if agent := calls[0].handoff_agent:
+        return _("asked %(agent)s") % {"agent": agent}
+    if name in DONE_BY_TOOL:
+        return DONE_BY_TOOL[name]()
+    if all(_is_query(step) for step in calls):
+        return _("queried %(name)s") % {"name": name.replace("_", " ")}
+    if len(calls) == 1:
+        return _("used %(tool)s") % {"tool": name}
+    return _("used %(tool)s %(count)d times") % {"tool": name, "count": len(calls)}
+
+
+def _is_query(step: "StepView") -> bool:
+    arguments = step.step.action_input
+    return isinstance(arguments, dict) and set(arguments) == {"sql"}
+
+
+def _decisions(steps: Iterable["StepView"]) -> list[str]:
+    """Return what people decided about calls, without what is always allowed."""
+    decisions = [
+        step.approval.decision
+        for step in steps
+        if step.approval is not None
+        and step.approval.is_call
+        and step.approval.verdict in DECIDED
+        and not step.approval.granted_scope
+    ]
+    return list(dict.fromkeys(decisions))
