@@ -117,7 +117,9 @@ def distinct(user: int, title: str, *, chat: int | None = None) -> str:
     others = ChatSession.objects.filter(
         user=user, title__startswith=title, deleted_at__isnull=True
     )
-    taken = set(others.exclude(pk=chat).values_list("title", flat=True))
+    if chat is not None:
+        others = others.exclude(pk=chat)
+    taken = set(others.values_list("title", flat=True))
     numbered = title
     number = 1
     while numbered in taken:
@@ -137,7 +139,7 @@ async def renew(session: ChatSession, question: Message) -> None:
 
 def _save_new_question(session: ChatSession, question: Message) -> str:
     """Save the title and return it; empty if a user chose another one."""
-    run = Run.objects.select_related("agent").filter(pk=question.run_id).first()
+    run = Run.objects.select_related("agent").filter(message=question).first()
     if run is None or run.agent is None:
         return ""
     title = first_title(run.agent, question.text)

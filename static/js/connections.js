@@ -1,6 +1,7 @@
 // The page of a connection: ticks, the search among many models, and tests of all that are on.
 
 import { readLines } from "./json_lines.js";
+import { isComposing } from "./keys.js";
 import { hasAllWords, searchWords } from "./text_search.js";
 
 const ticks = [...document.querySelectorAll("[name=models]")];
@@ -18,7 +19,7 @@ if (!document.querySelector(".connection-models")) {
 for (const tick of ticks) tick.addEventListener("change", showChoice);
 search?.addEventListener("input", filterRows);
 search?.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") event.preventDefault();
+  if (event.key === "Enter" && !isComposing(event)) event.preventDefault();
 });
 testButton?.addEventListener("click", testAll);
 addEventListener("pageshow", showChoice);

@@ -102,7 +102,7 @@ BAD = {
     "x*": "matches everything",
     "a{1001}": "repetition",
     "": "required",
-    "x" * 1001: "at most 1000 characters",
+    "x" * 1001: "up to 1000 characters",
 }
 
 
@@ -111,6 +111,7 @@ def test_an_invalid_pattern_is_rejected_with_the_reason(admin_client):
 
     for pattern, reason in BAD.items():
         fields = {"name": "Bad", "pattern": pattern, "stage": "both", "action": "block"}
+        fields["kind"] = GuardrailPattern.Kind.PATTERN
         answer = admin_client.post(page(GuardrailPattern, "add"), fields)
         assert answer.status_code == 200
         assert reason in answer.text
@@ -157,7 +158,7 @@ async def test_a_disabled_tool_is_missing_from_the_next_run(admin_client):
 
 async def test_a_new_pattern_blocks_the_next_run(admin_client):
     fields = {"name": "No sums", "pattern": r"\d+ \* \d+", "stage": "input"}
-    rule = {"action": "block", "message": "No sums, please.", "enabled": "on"}
+    rule = {"kind": "pattern", "action": "block", "message": "No sums, please.", "enabled": "on"}
     assert (await run_question("6 * 7")).status == "completed"
 
     await sync_to_async(admin_client.post)(page(GuardrailPattern, "add"), fields | rule)

@@ -161,6 +161,7 @@ DETAIL_LABELS = {
     "address": gettext_lazy("URL"),
     "agentstep_count": gettext_lazy("steps"),
     "apart": gettext_lazy("individual permissions"),
+    "is_shared": gettext_lazy("used by everyone"),
     "approval_count": gettext_lazy("approvals"),
     "approved": gettext_lazy("approved"),
     "arguments": gettext_lazy("arguments"),

@@ -318,7 +318,7 @@ def load_rows(pks: list[int], reader: Any, names: Collection[str] = ()) -> list[
     if "labels" in names:
         for pk, name in Label.objects.filter(run__in=pks).values_list("run", "name"):
             labels[pk].add(name)
-    scores: dict[int, float] = {}
+    scores: dict[int, float | None] = {}
     if "score" in names:
         scored = Run.objects.filter(pk__in=pks, experiment_results__score__isnull=False)
         scores = dict(scored.values_list("pk", "experiment_results__score"))

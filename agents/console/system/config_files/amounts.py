@@ -1,6 +1,7 @@
 """Amounts in configuration files: money in USD, which is saved in millionths of a dollar."""
 
 from decimal import Decimal
+from typing import TypeGuard
 
 from agents.db.installation.setting import MICROS
 
@@ -13,9 +14,10 @@ def to_file(amount: int | None, *, is_money: bool) -> int | float | None:
     return amount // MICROS if amount % MICROS == 0 else amount / MICROS
 
 
-def is_amount(value: object) -> bool:
+def is_amount(value: object) -> TypeGuard[int | float]:
     """Return whether it can be one; a whole number, unless it is money."""
-    return type(value) in (int, float) and 0 <= value <= MAX_AMOUNT  # type: ignore[operator]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= MAX_AMOUNT
 
 
 def from_file(value: int | float, *, is_money: bool) -> int:
