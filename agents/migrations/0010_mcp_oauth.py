@@ -95,6 +95,10 @@ class Migration(migrations.Migration):
                     agents.models.secret.EncryptedJSONField(default=dict, editable=False),
                 ),
                 (
+                    "client",
+                    agents.models.secret.EncryptedJSONField(default=dict, editable=False),
+                ),
+                (
                     "metadata",
                     models.JSONField(
                         default=dict,

@@ -143,7 +143,8 @@ def _save_new_question(session: ChatSession, question: Message) -> str:
     if run is None or run.agent is None:
         return ""
     title = first_title(run.agent, question.text)
-    title = distinct(session.user_id, title, chat=session.pk)
+    if question.author_id == session.user_id:  # a number tells of the owner's other chats
+        title = distinct(session.user_id, title, chat=session.pk)
     named = ChatSession.objects.filter(pk=session.pk, is_temporary=False)
     automatic = named.exclude(title_source=ChatSession.TitleSource.PERSON)
     source = ChatSession.TitleSource.QUESTION

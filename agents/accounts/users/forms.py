@@ -7,11 +7,19 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from agents.models import Agent, Collection, LanguageModel, ToolRegistration
 from agents.models.catalog.rights import Role
 
 from . import roles
 from .group_switches import PERMISSION_COLUMNS
 
+# What groups open to their members, and who may decide that.
+ACCESS_PERMISSIONS: dict[Any, str] = {
+    Agent: "agents.change_agent",
+    LanguageModel: "agents.change_languagemodel",
+    ToolRegistration: "agents.change_toolregistration",
+    Collection: "agents.change_collection",
+}
 NO_GROUPS_TEXT = _("No groups available. Agents and tools can be limited to certain groups.")
 
 
@@ -33,16 +41,23 @@ def granted_permissions(person: User) -> set[str]:
 
 
 def grantable_groups(editor: User) -> QuerySet[Group]:
-    """Return groups, except roles, that grant no more than the editor has."""
+    """Return groups, except roles, that grant and open no more than the editor has."""
     groups = Group.objects.exclude(name__in=Role.values)
     if editor.is_superuser:
         return groups
     columns = ("permissions__content_type__app_label", "permissions__codename")
     permissions = groups.values_list("pk", *columns)
     own_permissions = granted_permissions(editor)
+    own_groups = set(editor.groups.values_list("pk", flat=True))
     beyond = {
         pk for pk, app, name in permissions if name and f"{app}.{name}" not in own_permissions
     }
+    for model, permission in ACCESS_PERMISSIONS.items():
+        if permission not in own_permissions:
+            opening = model.objects.filter(groups__isnull=False).values_list(
+                "groups", flat=True
+            )
+            beyond |= set(opening) - own_groups
     return groups.exclude(pk__in=beyond)
 
 

@@ -18,7 +18,7 @@ from agents.models import Agent, Collection, LanguageModel, Quota, ToolRegistrat
 from agents.models.catalog.rights import Restricted
 from agents.models.types import LazyText
 
-from .forms import can_edit_user, granted_permissions
+from .forms import ACCESS_PERMISSIONS, can_edit_user, granted_permissions
 from .group_switches import SWITCHES, Switch, permissions_of, switches_on
 
 Key = tuple[bool, str]  # whether the members share it, and the window
@@ -81,25 +81,25 @@ class AccessKind:
 
 ACCESS = (
     AccessKind(
-        field="agents", label=_("Agents"), model=Agent, permission="agents.change_agent"
+        field="agents", label=_("Agents"), model=Agent, permission=ACCESS_PERMISSIONS[Agent]
     ),
     AccessKind(
         field="models",
         label=_("Models"),
         model=LanguageModel,
-        permission="agents.change_languagemodel",
+        permission=ACCESS_PERMISSIONS[LanguageModel],
     ),
     AccessKind(
         field="tools",
         label=_("Tools"),
         model=ToolRegistration,
-        permission="agents.change_toolregistration",
+        permission=ACCESS_PERMISSIONS[ToolRegistration],
     ),
     AccessKind(
         field="collections",
         label=_("Collections"),
         model=Collection,
-        permission="agents.change_collection",
+        permission=ACCESS_PERMISSIONS[Collection],
     ),
 )
 
@@ -217,6 +217,14 @@ class GroupForm(forms.ModelForm):
             return [(switch, True) for switch in SWITCHES]
         own = granted_permissions(self.editor)
         return [(switch, switch.permissions <= own) for switch in SWITCHES]
+
+    def clean_name(self) -> str:
+        """Return the name; questions for a group ignore its case."""
+        name: str = self.cleaned_data["name"]
+        others = Group.objects.filter(name__iexact=name).exclude(pk=self.instance.pk)
+        if others.exists():
+            raise forms.ValidationError(_("A group with this name exists already."))
+        return name
 
     def clean_add(self) -> list[User]:
         """Return the users whose name or email address was entered."""

@@ -13,7 +13,7 @@ from agents.metering.caches import (
     group_name,
     tool_version,
 )
-from agents.models import Agent, HiddenTopic, Run, ToolRegistration
+from agents.models import Agent, HiddenTopic, McpServer, Run, ToolRegistration
 from agents.tools.mcp.process.isolation import Isolation
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
@@ -52,13 +52,16 @@ def _store(run: Run, row: ToolRegistration, group: str, tool: object) -> ToolRes
     version = tool_version(row)
     if not version:
         return None
+    # Where each user signs in, nobody sees what another one's account returned.
+    is_personal = row.server is not None and row.server.sign_in == McpServer.SignIn.USER
+    isolation = "person" if is_personal else row.server.isolation if row.server else "shared"
     return ToolResultStore(
         is_read=True,
         tool=row.pk,
         group=group,
         version=version,
-        isolation=cast(Isolation, row.server.isolation) if row.server else "shared",
-        is_public=row.result_cache == ToolRegistration.ResultCache.PUBLIC,
+        isolation=cast(Isolation, isolation),
+        is_public=row.result_cache == ToolRegistration.ResultCache.PUBLIC and not is_personal,
         lifetime=row.result_cache_seconds,
         user_id=run.user_id,
         run_id=run.pk,

@@ -21,7 +21,7 @@ from agents.tools.mcp.configuration.config import ServerConfig
 from agents.tools.mcp.connection.connection_lifecycle import ConnectionLifecycle
 from agents.tools.mcp.connection.health import Health
 from agents.tools.mcp.connection.pool import ConnectionPool, IsolatedServer
-from agents.tools.mcp.process.isolation import Isolation
+from agents.tools.mcp.process.isolation import Isolation, person_scope
 from agents.tools.mcp.sign_in import SignIn
 from agents.tools.mcp.tool import ToolServer
 
@@ -34,9 +34,10 @@ REFRESH_SECONDS = 0.3
 DISCONNECT_SECONDS = 15.0
 
 
-def disconnect(name: str) -> list[Future[None]]:
-    """Close this process's connections to a changed or deleted server, soon."""
-    return in_all_loops(lambda loop_state: loop_state.connections.drop(name))
+def disconnect(name: str, user: int | None = None) -> list[Future[None]]:
+    """Close this process's connections to a changed or deleted server, or one user's, soon."""
+    scope = None if user is None else person_scope(user)
+    return in_all_loops(lambda loop_state: loop_state.connections.drop(name, scope))
 
 
 def in_all_loops(

@@ -35,12 +35,21 @@ PAGE_SECONDS = 30.0
 FINISH_SECONDS = 20.0
 POLL_SECONDS = 0.2
 RETENTION = timedelta(hours=1)
+MAX_FLOWS = 50  # that one process waits for
+BUSY = _("Many users are signing in right now. Try again in a few minutes.")
 EXPIRED = _("This sign-in has expired. Start again.")
+
+
+_flows = threading.BoundedSemaphore(MAX_FLOWS)
 
 
 def start(server: McpServer, user: User, redirect_uri: str, next_url: str) -> str:
     """Return the page where the user signs in; raise SignInFailed."""
     McpSignInAttempt.objects.filter(started_at__lt=timezone.now() - RETENTION).delete()
+    # One at a time: the thread of an attempt ends when its row is gone.
+    McpSignInAttempt.objects.filter(server=server, user=user).delete()
+    if not _flows.acquire(blocking=False):
+        raise SignInFailed(BUSY)
     attempt = McpSignInAttempt.objects.create(
         server=server, user=user, next_url=next_url, started_at=timezone.now()
     )
@@ -95,7 +104,10 @@ class _Flow:
     credentials: Credentials | None = None  # once they are signed in
 
     def run(self) -> None:
-        asyncio.run(self._run())
+        try:
+            asyncio.run(self._run())
+        finally:
+            _flows.release()
 
     async def _run(self) -> None:
         error = await self._connect()
@@ -103,7 +115,7 @@ class _Flow:
         await database.run(attempts.update, is_done=True, error=error)
         with suppress(InvalidStateError):  # the user has seen the page
             self.page.set_exception(SignInFailed(error))
-        disconnect(self.server.name)
+        disconnect(self.server.name, self.user)
 
     async def _connect(self) -> str:
         """Connect, which asks for the sign-in; return why it failed."""

@@ -32,7 +32,8 @@ class SavedSignIn:
         return await database.run(_load, self.server, self.user, self.url)
 
     async def save_client(self, client: Mapping[str, Any]) -> None:
-        await database.run(save_client, self.server, client)
+        rows = _rows(self.server, self.user, self.url)
+        await database.run(rows.update, client=dict(client))
 
     async def save_tokens(self, credentials: Credentials) -> None:
         await database.run(_refresh, self.server, self.user, self.url, credentials)
@@ -60,11 +61,11 @@ def page_url(server: McpServer) -> str:
 
 def find(server: McpServer, user_id: int | None) -> SavedSignIn | None:
     """Return a user's sign-in, or without a user everyone's; None if there is none."""
-    row = _rows(server.pk, user_id, server.url).select_related("server").first()
+    row = _rows(server.pk, user_id, server.url).first()
     if row is None:
         return None
     try:
-        redirect_uris = row.server.oauth_client.reveal().get("redirect_uris", [])
+        redirect_uris = row.client.reveal().get("redirect_uris", [])
     except UnreadableSecret:
         return None
     return SavedSignIn(
@@ -78,6 +79,7 @@ def find(server: McpServer, user_id: int | None) -> SavedSignIn | None:
 
 
 def save_client(server: int, client: Mapping[str, Any]) -> None:
+    """Save as which this product is registered, for the next sign-ins."""
     McpServer.objects.filter(pk=server).update(oauth_client=dict(client))
 
 
@@ -108,7 +110,7 @@ def _rows(server: int, user: int | None, url: str) -> QuerySet[McpSignIn]:
 
 
 def _load(server: int, user: int | None, url: str) -> Credentials:
-    row = _rows(server, user, url).select_related("server").first()
+    row = _rows(server, user, url).first()
     return credentials_of(row) if row else Credentials()
 
 
@@ -116,7 +118,7 @@ def credentials_of(row: McpSignIn) -> Credentials:
     try:
         return Credentials(
             tokens=row.tokens.reveal(),
-            client=row.server.oauth_client.reveal(),
+            client=row.client.reveal(),
             metadata=row.metadata,
             expires_at=row.expires_at,
         )
@@ -139,6 +141,7 @@ def _forget_rejected(server: int, user: int | None, rejected: Mapping[str, Any])
 def _columns(credentials: Credentials) -> dict[str, Any]:
     return {
         "tokens": dict(credentials.tokens),
+        "client": dict(credentials.client),
         "metadata": dict(credentials.metadata),
         "expires_at": credentials.expires_at,
     }

@@ -37,8 +37,8 @@ def _delete(rows: QuerySet[McpSignIn]) -> list[tuple[str, Credentials]]:
     """Return what was deleted, with the URLs of its servers."""
     deleted = list(rows.select_related("server"))
     McpSignIn.objects.filter(pk__in=[row.pk for row in deleted]).delete()
-    for name in {row.server.name for row in deleted}:
-        disconnect(name)
+    for name, user in {(row.server.name, row.user_id) for row in deleted}:
+        disconnect(name, user)
     return [(row.url, sign_ins.credentials_of(row)) for row in deleted]
 
 

@@ -31,6 +31,7 @@ SERVER_FIELDS = (
     "env",
     "headers",
     "isolation",
+    "sign_in",
     "files_deleted_at",
 )
 DATABASE_FIELDS = (

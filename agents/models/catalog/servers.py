@@ -188,6 +188,8 @@ class McpSignIn(models.Model):
     # Tokens are never sent to another URL.
     url = models.CharField(_("URL"), max_length=500)
     tokens = EncryptedJSONField(default=dict, editable=False)
+    # As which this product was registered when the user signed in; only it can refresh them.
+    client = EncryptedJSONField(default=dict, editable=False)
     metadata = models.JSONField(
         default=dict, help_text=_("What the authorization server says about itself.")
     )

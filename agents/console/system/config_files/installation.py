@@ -108,8 +108,10 @@ class GroupKind(ResourceKind):
 
     def bare(self, name: str, values: ResourceValues) -> Any:
         concrete_field(Group, "name").clean(name, None)
-        if name in Role.values:
+        if name.lower() in Role.values:
             raise ValidationError(_("This name belongs to a role."))
+        if Group.objects.filter(name__iexact=name).exists():
+            raise ValidationError(_("A group with this name exists already."))
         return Group.objects.create(name=name)
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:

@@ -132,7 +132,9 @@ class _Storage:
         return OAuthClientInformationFull.model_validate(client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        await self._sign_in.save_client(client_info.model_dump(mode="json", exclude_none=True))
+        client = client_info.model_dump(mode="json", exclude_none=True)
+        self.credentials = replace(self.credentials, client=client)
+        await self._sign_in.save_client(client)
 
 
 async def revoke(url: str, credentials: Credentials, policy: egress.Egress) -> None:

@@ -84,9 +84,11 @@ class ConnectionPool:
         )
         return dict(running)
 
-    async def drop(self, name: str) -> None:
-        """Disconnect a server that was disabled or deleted, with all its instances."""
-        await self._drop([key for key in self._open if key[0] == name])
+    async def drop(self, name: str, scope: str | None = None) -> None:
+        """Disconnect a server that was disabled or deleted: all its instances, or one."""
+        await self._drop(
+            [key for key in self._open if key[0] == name and scope in {None, key[1]}]
+        )
 
     async def drop_scopes(self, scopes: Collection[str]) -> None:
         """Disconnect the instances of deleted people or chats."""
