@@ -241,8 +241,9 @@ function restoreAgent() {
 }
 
 function restoreOptions() {
-  const saved = JSON.parse(sessionStorage.getItem(OPTIONS_KEY) ?? "null");
-  if (!saved && !session) useSavedModel();
+  const isLinked = new URLSearchParams(location.search).has("model");
+  const saved = isLinked ? null : JSON.parse(sessionStorage.getItem(OPTIONS_KEY) ?? "null");
+  if (!saved && !session && !isLinked) useSavedModel();
   for (const name of FIELDS) {
     const field = form.elements[name];
     if (field && saved && name in saved) field.value = saved[name];

@@ -52,6 +52,11 @@ def open_details(page: Page) -> None:
     rows.evaluate_all("rows => rows.forEach(row => (row.open = true))")
 
 
+def open_trace(run: Locator) -> None:
+    """Follow the link that appears at the line of a run."""
+    run.page.goto(run.locator(".to-trace").get_attribute("href"))
+
+
 def choose_from_menu(run: Locator, action: str) -> None:
     """Choose an action in the menu below an answer."""
     run.get_by_role("button", name="More", exact=True).click()

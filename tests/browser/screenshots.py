@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.agent_editor import open_agent
-from tests.browser.conversation import ask, begin, last_run, log_in, tool_step
+from tests.browser.conversation import ask, begin, last_run, log_in, open_trace, tool_step
 from tests.browser.server import NAME, PASSWORD, PROJECT, Server, launch_options
 
 FOLDER = PROJECT / "docs" / "screenshots"
@@ -44,7 +44,7 @@ def take_all(browser: Browser, url: str) -> None:
     take(page, "chat-dark")
     page.emulate_media(color_scheme="light")
     chat, kept = page.url, page.context.storage_state()
-    last_run(page).get_by_role("link", name="Trace").click()
+    open_trace(last_run(page))
     expect(page.get_by_role("heading", level=1)).to_have_text(QUESTIONS[1])
     tool_step(last_run(page)).locator("summary").click()
     expect(page.locator("#panel .payload").first).to_be_visible()

@@ -4,7 +4,13 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import CALCULATION, SEVERAL, ask_and_wait, last_run
+from tests.browser.conversation import (
+    CALCULATION,
+    SEVERAL,
+    ask_and_wait,
+    last_run,
+    open_trace,
+)
 from tests.browser.test_sessions import LONG_ANSWER, open_chat
 from tests.browser.test_sharing import make, open_elsewhere
 
@@ -80,7 +86,7 @@ def test_answers_with_headings_code_and_tables_are_accessible(request, reader: P
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_step_panel_is_accessible(visit, server, scheme):
     reader = visit(server, color_scheme=scheme, reduced_motion="reduce")
-    ask_and_wait(reader, SEVERAL).locator(".to-trace").click()
+    open_trace(ask_and_wait(reader, SEVERAL))
     reader.locator("#step-1 summary").click()
     expect(reader.locator("#panel .payload").first).to_be_visible()
     assert faults(reader) == []

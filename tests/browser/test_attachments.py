@@ -9,7 +9,12 @@ from playwright.sync_api import Page, expect
 
 from tests import wire
 from tests.browser.conftest import use_model
-from tests.browser.conversation import ask_and_wait, number_in, tool_step
+from tests.browser.conversation import (
+    ask_and_wait,
+    number_in,
+    open_trace,
+    tool_step,
+)
 from tests.browser.server import PROJECT, Server
 from tests.browser.test_accessibility import faults
 
@@ -110,7 +115,7 @@ def test_attachments_fit_on_a_phone_in_japanese(visit, gallery, theme):
 def test_the_trace_and_its_exports_have_the_image(visit, gallery):
     page = visit(gallery)
     run = ask_and_wait(page, "chart")
-    run.locator(".to-trace").click()
+    open_trace(run)
     step = page.locator(".step[data-kind=tool]")
     step.locator("summary").click()
 

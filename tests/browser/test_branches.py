@@ -5,7 +5,13 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import ask, ask_and_wait, choose_from_menu, last_run
+from tests.browser.conversation import (
+    ask,
+    ask_and_wait,
+    choose_from_menu,
+    last_run,
+    open_trace,
+)
 from tests.browser.test_accessibility import faults
 
 PHONE = {"width": 390, "height": 800}
@@ -180,7 +186,7 @@ def test_a_runs_page_compares_two_versions_with_a_click(talk: Page):
     expect(talk.locator(".fork-count")).to_contain_text("2/2")
     expect(last_run(talk)).to_have_attribute("data-status", "completed")
 
-    last_run(talk).get_by_role("link", name="Trace").click()
+    open_trace(last_run(talk))
     expect(talk.locator(".turns li")).to_have_count(3)
     assert faults(talk) == []
     talk.locator(".turns").get_by_role("link", name="Compare").click()

@@ -72,7 +72,7 @@ def test_a_raised_limit_lets_the_run_answer_and_live_equals_reloaded(page: Page,
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".answer")).to_contain_text("435")
-    expect(run.locator(".limit-request")).to_contain_text("raised the limit to")
+    expect(run.locator(".step .decided")).to_contain_text("raised the limit to")
     watched = html(page.locator("#messages"))
     page.reload()
     assert html(page.locator("#messages")) == watched

@@ -5,7 +5,11 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.agent_editor import open_agent, publish
-from tests.browser.conversation import ask, last_run
+from tests.browser.conversation import (
+    ask,
+    last_run,
+    open_trace,
+)
 from tests.browser.test_accessibility import faults
 
 FITS = "document.documentElement.scrollWidth <= innerWidth"
@@ -35,7 +39,7 @@ def ask_until_cached(page: Page) -> None:
 def test_a_cached_reply_is_used_again_and_the_step_says_so(page):
     cache_replies(page, "person")
     ask_until_cached(page)
-    last_run(page).get_by_role("link", name="Trace").click()
+    open_trace(last_run(page))
     step = page.locator(".run .step", has_text="from cache").first
     step.locator("summary").click()
     expect(page.locator("#panel .kind")).to_contain_text("from cache")

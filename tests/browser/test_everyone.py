@@ -13,6 +13,7 @@ from tests.browser.conversation import (
     begin,
     last_run,
     open_details,
+    open_trace,
     tool_step,
 )
 from tests.browser.server import NAME, PASSWORD, PROJECT
@@ -67,6 +68,7 @@ CONTRASTS = """() => {
 
 def test_the_language_can_be_changed_and_stays(page: Page):
     page.goto("/")
+    page.locator(".account-button").click()
     page.get_by_role("button", name="日本語").click()
 
     expect(page.locator("html")).to_have_attribute("lang", "ja")
@@ -77,12 +79,14 @@ def test_the_language_can_be_changed_and_stays(page: Page):
     run = begin(page, "3480の12.5%は？")
     expect(run).to_have_attribute("data-status", "completed")
     expect(page.locator("html")).to_have_attribute("lang", "ja")
+    page.locator(".account-button").click()
     page.get_by_role("button", name="English").click()
     expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
 def test_live_text_is_in_the_language_of_the_page(page: Page):
     page.goto("/")
+    page.locator(".account-button").click()
     page.get_by_role("button", name="日本語").click()
     run = begin(page, "3480の12.5%は？")
     expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
@@ -90,6 +94,7 @@ def test_live_text_is_in_the_language_of_the_page(page: Page):
 
     page.reload()
     reloaded = run.inner_text()
+    page.locator(".account-button").click()
     page.get_by_role("button", name="English").click()  # the choice is saved for the user
 
     assert reloaded == watched
@@ -131,7 +136,7 @@ def test_all_text_has_enough_contrast(page: Page):
     open_details(page)
 
     assert faint_text(page) == []
-    run.get_by_role("link", name="Trace").click()
+    open_trace(run)
     expect(page.get_by_role("heading", level=1)).to_have_text("show all orders")
     assert faint_text(page) == []
     page.goto("/traces/")
@@ -167,7 +172,7 @@ def test_nothing_is_wider_than_a_phone(phone: Page):
     expect(last_run(phone).locator(".answer pre")).to_be_visible()
     assert fits(phone)
 
-    last_run(phone).get_by_role("link", name="Trace").click()
+    open_trace(last_run(phone))
     phone.locator(".step summary").first.click()
     assert fits(phone)
     phone.goto("/traces/")
@@ -249,7 +254,7 @@ def test_everything_essential_works_without_javascript(visit, server):
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".answer strong")).to_have_text("435")
-    run.get_by_role("link", name="Trace").click()
+    open_trace(run)
     tool_step(run).locator("summary").click()
     expect(tool_step(run).locator(".seen pre")).to_contain_text("435")
     page.locator(".crumb").click()

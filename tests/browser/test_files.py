@@ -8,7 +8,10 @@ from playwright.sync_api import Page, expect
 
 from tests import wire
 from tests.browser.conftest import use_model
-from tests.browser.conversation import last_run
+from tests.browser.conversation import (
+    last_run,
+    open_trace,
+)
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
 from tests.browser.test_sessions import record_shifts
@@ -141,7 +144,7 @@ def test_a_file_is_searched_instead_of_sent_and_the_trace_shows_its_text(page: P
     page.locator("#text").press("Enter")
     expect(page.get_by_label("How the model gets notes.txt")).to_have_value("searchable")
 
-    last_run(page).get_by_role("link", name="Trace").click()
+    open_trace(last_run(page))
     page.get_by_text("Text sent to the model").click()
 
     expect(page.locator(".attached-body")).to_contain_text("Outline and beginning")

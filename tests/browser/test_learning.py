@@ -16,7 +16,7 @@ LESSON = "GMV means revenue."
 def learn(page: Page, is_on: bool) -> None:
     """Switch learning of an agent, and publish it."""
     open_agent(page, "reporter", "Safety & privacy")
-    page.get_by_label("Learns from experience").set_checked(is_on)
+    page.get_by_label("Learns from feedback").set_checked(is_on)
     publish(page)
 
 

@@ -65,7 +65,7 @@ def test_writers_send_messages_and_comments_under_their_name(visit, server, page
     other.goto(page.url)
     ask(other, "What is 6 times 7?")
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
-    expect(page.locator(".author .visually-hidden")).to_have_text("guest asked")
+    expect(page.locator(".author .visually-hidden")).to_have_text("Message from guest")
 
     step = last_run(other).locator(".step").nth(1)
     step.locator("summary").click()

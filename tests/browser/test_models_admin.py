@@ -171,7 +171,7 @@ def test_a_model_of_a_new_connection_is_asked_within_six_clicks(
         click(page.get_by_role("checkbox", name="gpt-4.1"))
         expect(page.locator(".connection-models h2")).to_contain_text("1 of 2 on")
         click(page.get_by_role("button", name="Chat with gpt-4.1"))
-        expect(page.locator("#model-button")).to_contain_text("gpt-4.1")
+        expect(page.locator("#agent-button")).to_contain_text("gpt-4.1")
         assert clicks <= 6
         ask(page, "How is the weather?")
         run = page.locator(".run").last

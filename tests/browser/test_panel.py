@@ -3,7 +3,10 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import last_run
+from tests.browser.conversation import (
+    last_run,
+    open_trace,
+)
 from tests.browser.test_accessibility import faults
 from tests.browser.test_agents import ask_agent, assert_equals_its_reload
 
@@ -52,6 +55,6 @@ def test_a_panel_fits_a_phone_and_is_accessible(visit, server, scheme):
     cut = ".some(head => head.scrollHeight > head.clientHeight + 1)"
     assert not page.evaluate(f"[...document.querySelectorAll('.panel-member .prose')]{cut}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    last_run(page).get_by_role("link", name="Trace").click()
+    open_trace(last_run(page))
     expect(page.locator(".panel-members .panel-member")).to_have_count(2)
     assert faults(page) == []

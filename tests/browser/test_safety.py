@@ -1,7 +1,14 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import ask_and_wait, begin, choose_action, last_run, number_in
+from tests.browser.conversation import (
+    ask_and_wait,
+    begin,
+    choose_action,
+    last_run,
+    number_in,
+    open_trace,
+)
 
 ATTACK = (
     "<img src=x onerror=alert(1)> <script>alert(2)</script> "
@@ -22,7 +29,7 @@ def test_markup_in_a_question_is_shown_as_text(page: Page):
     expect(page.locator(".question p")).to_have_text(ATTACK)
     expect(page.locator("#session-title")).to_contain_text("<img src=x onerror=alert(1)>")
     expect(page.locator("#sessions img, #messages img, #messages script")).to_have_count(0)
-    run.get_by_role("link", name="Trace").click()
+    open_trace(run)
     expect(page.get_by_role("heading", level=1)).to_have_text(ATTACK)
     page.goto("/traces/")
     expect(page.locator(".runs tbody a").first).to_contain_text("<script>alert(2)</script>")

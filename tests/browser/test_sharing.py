@@ -5,7 +5,11 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import ask_and_wait, number_in
+from tests.browser.conversation import (
+    ask_and_wait,
+    number_in,
+    open_trace,
+)
 from tests.browser.server import Server
 
 MAIL = "ada@example.com"
@@ -18,7 +22,7 @@ def run(browser, server, signed_in) -> int:
     """The number of a run that contains personal data."""
     context = browser.new_context(base_url=server.url, storage_state=signed_in(server))
     page = context.new_page()
-    ask_and_wait(page, QUESTION).get_by_role("link", name="Trace").click()
+    open_trace(ask_and_wait(page, QUESTION))
     expect(page).to_have_url(re.compile(r"/traces/\d+/"))
     number = number_in(page)
     context.close()
@@ -90,7 +94,7 @@ def test_a_link_is_created_and_revoked_on_the_run_page(page, run):
 @pytest.mark.journey
 def test_another_users_run_is_masked_until_a_reason_is_given(visit, server, page, guest):
     asker = visit(server, storage_state=guest)
-    ask_and_wait(asker, QUESTION).get_by_role("link", name="Trace").click()
+    open_trace(ask_and_wait(asker, QUESTION))
     expect(asker.get_by_role("heading", level=1)).to_have_text(QUESTION)
     heading = page.get_by_role("heading", level=1)
 

@@ -12,6 +12,7 @@ from tests.browser.conversation import (
     html,
     last_run,
     number_in,
+    open_trace,
 )
 
 
@@ -27,7 +28,7 @@ def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     answer = html(run.locator(".answer .frozen"))
     turns, tokens, *_rest = run.locator(".run-facts .figure").all_text_contents()
 
-    run.get_by_role("link", name="Trace").click()
+    open_trace(run)
 
     expect(page.get_by_role("heading", level=1)).to_have_text(SEVERAL)
     assert row_texts(run) == rows
@@ -70,7 +71,7 @@ def test_j_and_k_walk_over_the_steps(page: Page):
 
 def trace_of(page: Page, question: str) -> None:
     ask_and_wait(page, question)
-    last_run(page).get_by_role("link", name="Trace").click()
+    open_trace(last_run(page))
     expect(page.get_by_role("heading", level=1)).to_have_text(question)
     page.wait_for_load_state()  # before that, the page ignores keys
 
@@ -226,7 +227,7 @@ def test_without_javascript_a_run_and_its_steps_can_be_read(visit, server, page:
 @pytest.mark.journey
 def test_the_run_page_is_equal_live_and_reloaded(slow_page: Page):
     run = begin(slow_page, CALCULATION)
-    run.get_by_role("link", name="Trace").click()
+    open_trace(run)
 
     expect(run).to_have_attribute("data-live", "")
     expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
@@ -243,7 +244,7 @@ def test_steps_of_a_long_run_are_found(page: Page):
     page.locator("select[name=agent]").select_option("planner")
     ask(page, "Compare this year's best month with last year's and explain.")
     expect(last_run(page)).to_have_attribute("data-status", "completed", timeout=30_000)
-    last_run(page).get_by_role("link", name="Trace").click()
+    open_trace(last_run(page))
     page.wait_for_load_state()
     steps = page.locator(".step:visible")
     count = steps.count()

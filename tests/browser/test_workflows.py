@@ -77,7 +77,7 @@ def test_a_step_in_the_graph_links_to_its_lines(page: Page):
 
 def test_a_workflow_is_started_from_its_page_and_seen_in_the_chat(page: Page):
     save_workflow(page, "Sums of a page")
-    page.get_by_label("count").fill("7")
+    page.get_by_label("count", exact=True).fill("7")
     page.get_by_role("textbox", name="to required").fill("Ada")
 
     page.get_by_role("button", name="Start").click()

@@ -158,7 +158,12 @@ async def test_a_disabled_tool_is_missing_from_the_next_run(admin_client):
 
 async def test_a_new_pattern_blocks_the_next_run(admin_client):
     fields = {"name": "No sums", "pattern": r"\d+ \* \d+", "stage": "input"}
-    rule = {"kind": "pattern", "action": "block", "message": "No sums, please.", "enabled": "on"}
+    rule = {
+        "kind": "pattern",
+        "action": "block",
+        "message": "No sums, please.",
+        "enabled": "on",
+    }
     assert (await run_question("6 * 7")).status == "completed"
 
     await sync_to_async(admin_client.post)(page(GuardrailPattern, "add"), fields | rule)

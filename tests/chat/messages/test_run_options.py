@@ -225,8 +225,8 @@ def test_the_page_offers_models_and_says_if_the_chats_was_removed(person_client,
     assert "The model gone is no longer available to you." in page
 
 
-def test_without_anything_to_choose_there_is_no_list_of_models(person_client, agent):
-    assert 'id="model-panel"' not in person_client.get("/").text
+def test_without_anything_to_choose_there_is_no_picker(person_client, agent):
+    assert 'id="agent-panel"' not in person_client.get("/").text
 
 
 def test_menus_get_the_models_as_json(person_client, models):
