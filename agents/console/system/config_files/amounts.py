@@ -16,8 +16,9 @@ def to_file(amount: int | None, *, is_money: bool) -> int | float | None:
 
 def is_amount(value: object) -> TypeGuard[int | float]:
     """Return whether it can be one; a whole number, unless it is money."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value <= MAX_AMOUNT
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= MAX_AMOUNT
 
 
 def from_file(value: int | float, *, is_money: bool) -> int:
