@@ -424,7 +424,7 @@ DELETED = {
     "agents.AuditPerson": "token name key",
     "agents.CacheEntry": "key source value",
     "agents.Deletion": "kind object_id name rows",
-    "agents.McpSignIn": "url tokens metadata",
+    "agents.McpSignIn": "url tokens client metadata",
     "agents.McpSignInAttempt": "state next_url response error",
     "agents.Personalization": "chosen learned",
     "agents.ToolGrant": "agent_name digest topic",
