@@ -56,6 +56,7 @@ def test_the_full_traceback_is_available():
         execute(["manage.py", "prune", "--traceback"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [

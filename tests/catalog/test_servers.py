@@ -166,6 +166,7 @@ async def test_a_connection_test_lists_the_tools_and_disconnects(plain, administ
     assert (await arow("plain__add")).definition["annotations"] == {"readOnlyHint": True}
 
 
+@pytest.mark.thorough
 async def test_tools_only_for_clients_that_show_questions_are_listed_and_ask(
     administrator, left
 ):

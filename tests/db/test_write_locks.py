@@ -128,6 +128,7 @@ def test_the_switches_of_a_list_are_saved_one_by_one(admin_client):
     assert 0 < sizes[1] <= sizes[0]
 
 
+@pytest.mark.thorough
 def test_many_agents_are_deleted_in_batches(admin_client):
     agents = [Agent.objects.create(name=f"agent-{number}") for number in range(45)]
 

@@ -396,6 +396,7 @@ async def test_changed_tools_are_listed_again(plain):
         await until(lambda: "revision 2" in server.definition("add").description)
 
 
+@pytest.mark.thorough
 async def test_servers_of_only_the_newest_revision_report_changes():
     script = str(SERVERS / "ledger.py")
     config = ServerConfig(name="ledger", command=sys.executable, args=(script,))
@@ -565,6 +566,7 @@ def shop(port, way="http", **more):
     return ServerConfig(name="shop", transport=way, url=url, **more)
 
 
+@pytest.mark.thorough
 async def test_an_http_server_is_used_like_any_other():
     async with open_shop() as (_, port), connect(shop(port), egress=LOOPBACK) as server:
         await server.ready()

@@ -285,6 +285,7 @@ async def test_a_server_that_asks_for_folders_gets_none(plain):
 # Servers made with FastMCP
 
 
+@pytest.mark.thorough
 async def test_fastmcp_servers_ask_and_report_over_stdio():
     args = (str(SERVERS / "asker.py"), "stdio")
     config = ServerConfig(name="asker", command=sys.executable, args=args)

@@ -76,6 +76,7 @@ def size(html):
     return len(html.encode())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "about",
     [
