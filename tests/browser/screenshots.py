@@ -131,6 +131,7 @@ def converse(page: Page) -> None:
     expect(page.locator(".run[data-status=completed]")).to_have_count(1)
     ask(page, QUESTIONS[1])
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
+    last_run(page).locator(".run-line").click()
     last_run(page).locator(".step[data-kind=tool] summary").last.click()
 
 
