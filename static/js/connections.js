@@ -12,7 +12,7 @@ const testButton = document.querySelector("[data-test-all]");
 const progress = document.querySelector(".connection-models .progress");
 
 // The first empty field of a new connection: a URL, a key or a region.
-if (!document.querySelector(".connection-models") && document.activeElement === document.body) {
+if (!document.querySelector(".connection-models")) {
   const inputs = ["prefix", "base_url", "region", "api_key"].map((name) => document.getElementById(`id_${name}`));
   inputs.find((input) => input && !input.value && input.offsetParent)?.focus();
 }
