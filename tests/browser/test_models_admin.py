@@ -162,6 +162,7 @@ def test_a_model_of_a_new_connection_is_asked_within_six_clicks(
     expect(page.locator("#provider-search")).to_be_focused()
     page.keyboard.type("compatible openai")
     page.keyboard.press("Enter")
+    page.wait_for_url("**/add/?provider=compatible")  # loaded: its script moves the focus
     expect(page.locator("[name=base_url]")).to_be_focused()
     page.keyboard.type(provider.url)
     page.keyboard.press("Tab")

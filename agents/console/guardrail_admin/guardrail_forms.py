@@ -205,7 +205,7 @@ class _DraftForm(forms.Form):
 def _count_field(counts: tuple[int, ...]) -> forms.TypedChoiceField:
     return forms.TypedChoiceField(
         coerce=int,
-        choices=[(count, count) for count in counts],
+        choices=[(number, number) for number in counts],
         required=False,
         empty_value=cast(Any, counts[0]),
     )

@@ -181,10 +181,10 @@ def fallback(situation: Situation) -> str:
     return say(key, examples=quoted, link=ADD_MODEL)
 
 
-def offered_examples(answer: str) -> list[str]:
+def offered_examples(text: str) -> list[str]:
     """Return the examples in an answer that only says what this model can do."""
     for fallback_pattern, quoted_pattern in _FALLBACKS:
-        if match := fallback_pattern.fullmatch(answer):
+        if match := fallback_pattern.fullmatch(text):
             return [example["text"] for example in quoted_pattern.finditer(match["examples"])]
     return []
 

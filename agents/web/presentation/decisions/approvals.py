@@ -257,7 +257,7 @@ class ApprovalView:
     def is_changed(self) -> bool:
         if self.approval.is_plan:
             return self.is_json_changed
-        are_typed = any(field.text != field.original for field in self.arguments)
+        are_typed = any(argument.text != argument.original for argument in self.arguments)
         return self.is_json_changed or are_typed
 
     @cached_property
