@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from agents.catalog.language_models import model_setups
 from agents.knowledge.files import folder_identity
 from agents.llm import tokens
+from agents.management import memory
 from agents.runs import leases
 from agents.tools.addresses import AllowList
 
@@ -27,6 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=settings.ENVIRONMENT.port)
 
     def handle(self, host: str, port: int, **options: Any) -> None:
+        memory.share_memory()
         check_port(host, port)
         allow_origins(host, port)
         check_egress()

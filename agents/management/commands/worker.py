@@ -15,6 +15,7 @@ from agents.catalog.samples import sample_data
 from agents.db import jobs, periodic
 from agents.knowledge import ingestion
 from agents.llm import tokens
+from agents.management import memory
 from agents.management.commands.serve import check_data_folder, check_egress, check_model
 from agents.models import ServerProcess
 from agents.runs import job_queue, leases
@@ -43,6 +44,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "Workers are disabled. Set ASHIATO_WORKERS=true for all processes."
             )
+        memory.share_memory()
         check_egress()
         check_model()
         check_data_folder()
