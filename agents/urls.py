@@ -17,6 +17,7 @@ urlpatterns = [
     path("mcp/<int:pk>/sign-in/", mcp_sign_in.sign_in, name="mcp_sign_in"),
     path("mcp/<int:pk>/sign-out/", mcp_sign_in.sign_out, name="mcp_sign_out"),
     path("mcp/callback/", mcp_sign_in.callback, name="mcp_callback"),
+    path("mcp/client.json", mcp_sign_in.client_metadata, name="mcp_client"),
     path("sandbox/diagram/", sandbox.frame, {"kind": "diagram"}, name="diagram_frame"),
     path("sandbox/preview/", sandbox.frame, {"kind": "preview"}, name="preview_frame"),
     path("api/runs/<int:pk>/events/", api.events, name="events"),

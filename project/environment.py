@@ -41,6 +41,7 @@ MIN_TOKEN_CHARS = 16
 HEADER_PATTERN = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
 SCOPE_PATTERN = re.compile(r"[!#-\[\]-~]+")  # RFC 6749
 LANGUAGE_PATTERN = re.compile(r"[a-z]{2,3}")
+EMAIL_PATTERN = re.compile(r"[^\s:@]+@[^\s:@]+")
 EXPECTED_VALUES = {
     "bool_parsing": '"true" or "false"',
     "int_parsing": "a whole number",
@@ -164,6 +165,7 @@ class Environment(BaseSettings):
     import_mb: int = Field(default=500, ge=1, le=10_000)
     generated_titles: bool = True
     suggest_users: bool = False
+    contact: str = ""
     s3_bucket: str = ""
     s3_endpoint: str = ""
     s3_region: str = ""
@@ -255,6 +257,14 @@ class Environment(BaseSettings):
     def _check_language_code(cls, value: str) -> str:
         if value and not LANGUAGE_PATTERN.fullmatch(value):
             raise ValueError("a language code such as ja or en")
+        return value
+
+    @field_validator("contact")
+    @classmethod
+    def _check_contact(cls, value: str) -> str:
+        is_page = value.startswith("https://") and urlsplit(value).netloc
+        if value and not (is_page or EMAIL_PATTERN.fullmatch(value)):
+            raise ValueError("an email address or a link that starts with https://")
         return value
 
     @field_validator("whisper_model")

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from . import caches
 from .activity import recently_deleted
@@ -101,7 +102,7 @@ MENU = (
             Tab(
                 "admin:agents_languagemodel_defaults",
                 _("Defaults"),
-                _("The model that is used where none is chosen."),
+                _("The model for each purpose: chat, search, sound and images."),
                 "agents.view_languagemodel",
             ),
         ),
@@ -207,7 +208,7 @@ MENU = (
             ),
             Tab(
                 "suggestions.Suggestion",
-                _("Suggestions"),
+                pgettext_lazy("improvements", "Suggestions"),
                 _("Changes that would improve agents, with evidence."),
             ),
         ),
@@ -228,6 +229,11 @@ MENU = (
                 "experiments.Experiment",
                 _("Experiments"),
                 _("Runs of example sets and backtests."),
+            ),
+            Tab(
+                "review.ReviewQueue",
+                _("Review queues"),
+                _("Who reviews which runs, and by which criteria."),
             ),
             Tab(
                 "agents.Experience",
@@ -347,7 +353,10 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 
 
 # What reviewers, who aren't staff, can open.
-REVIEWER_PAGES = {"problems.Problem", "dashboard:overview"}
+REVIEWER_PAGES = {
+    *("problems.Problem", "dashboard:overview"),
+    *("review.ExampleSet", "review.Example", "experiments.Experiment"),
+}
 
 
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:

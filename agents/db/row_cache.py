@@ -38,9 +38,16 @@ class RowCache(Generic[Rows]):
     max_age: ClassVar[float] = MAX_AGE_SECONDS
 
     def __init__(
-        self, model: type[models.Model], load: Callable[[], Rows], empty: Callable[[], Rows]
+        self,
+        model: type[models.Model],
+        load: Callable[[], Rows],
+        empty: Callable[[], Rows],
+        *,
+        stamps: type[models.Model] | None = None,
     ) -> None:
+        """`stamps` are the rows that say when these have changed, if they don't themselves."""
         self.model = model
+        self.stamps = stamps or model
         self.load = load
         self.empty = empty
         self._rows: Rows = empty()
@@ -77,7 +84,7 @@ class RowCache(Generic[Rows]):
         with self._lock:
             started = time.monotonic()
             try:
-                sql = _stamp_sql(self.model)
+                sql = _stamp_sql(self.stamps)
                 [row] = fetch(connections[DEFAULT_DB_ALIAS], sql, ())
                 stamp = tuple(row)  # how many rows there are, and when one was last changed
                 if stamp != self._stamp:

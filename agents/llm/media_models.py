@@ -13,6 +13,9 @@ class MediaModel:
     model: str
     url: str = ""
     key: str | None = field(default=None, repr=False)
+    # Of providers that need more than a URL and a key, under LiteLLM's names.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = 120.0
     max_retries: int = 2
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -32,6 +32,8 @@ LONG_PROMPT_COST = re.compile(rf"^{INPUT_COST}_above_(\d+)(k?)_tokens$")
 INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only above it
 # The table has other names for some providers than the prefixes of their models.
 TABLE_PREFIXES = {"bedrock_converse": "bedrock", "amazon_nova": "amazon-nova"}
+CHAT_MODES = frozenset({"chat", "responses"})
+PRICE_OF_SIZE = re.compile(r"\d-x-\d|max-x-max")  # of images, not a model's name
 VERTEX = "vertex_ai"  # one name for each publisher: vertex_ai-anthropic_models
 
 
@@ -114,17 +116,23 @@ def follows_schemas(model: str) -> bool | None:
     return bool(entry.get("supports_response_schema")) if entry else None
 
 
-def chat_models(prefix: str) -> list[str]:
-    """Return the names of a provider's chat models in the table, without its prefix."""
+def provider_models(prefix: str, modes: Collection[str] = CHAT_MODES) -> list[str]:
+    """Return the names of a provider's models in the table, without its prefix."""
     providers = {prefix, f"{prefix}_converse"}  # Bedrock has two APIs
     names = {
         name.removeprefix(f"{prefix}/"): None
         for name, entry in _load_table().items()
         if entry.get("litellm_provider") in providers
-        and entry.get("mode") in {"chat", "responses"}
+        and entry.get("mode") in modes
         and not entry.get("deprecation_date")
+        and not PRICE_OF_SIZE.search(name)
     }
     return list(names)
+
+
+def mode(model: str) -> str:
+    """Return what kind of model it is: chat, embedding, …; empty for unlisted models."""
+    return str(_model_entry(model).get("mode") or "")
 
 
 def reasons(model: str) -> bool:

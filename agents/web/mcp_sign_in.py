@@ -1,7 +1,14 @@
 """Signing in to MCP servers: the button, the page that comes back, and signing out."""
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.contrib.auth.decorators import login_not_required
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -18,6 +25,7 @@ from agents.db.sentences import translate
 from agents.models import McpServer, McpSignIn
 from agents.tools.mcp.sign_in import SignInFailed
 
+from . import branding
 from .referrer import previous_page
 
 MAX_NEXT_CHARS = 300
@@ -59,6 +67,25 @@ def callback(request: UserRequest) -> HttpResponse:
         return redirect(attempt.next_url)
     context = {"title": title, "account_url": reverse("people:account")}
     return render(request, "mcp/sign_in.html", context)
+
+
+@login_not_required
+@never_cache
+@require_GET
+def client_metadata(request: HttpRequest) -> JsonResponse:
+    """Return our client metadata document, whose URL is our client ID at MCP servers."""
+    return JsonResponse(
+        {
+            "client_id": request.build_absolute_uri(request.path),
+            "client_name": branding.current().name,
+            "client_uri": request.build_absolute_uri("/"),
+            "redirect_uris": [request.build_absolute_uri(reverse("runs:mcp_callback"))],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "application_type": "web",
+        }
+    )
 
 
 @require_POST

@@ -25,7 +25,10 @@ OWN_PAGES = {"same-origin", "none", ""}
 async def read_aloud(request: UserRequest, pk: int) -> HttpResponseBase:
     """Stream an answer in the configured voice; without one, the browser reads it."""
     run = await database.run(_find, request, pk)
-    voice = speech.find_voice(run)
+    try:
+        voice = speech.find_voice(run)
+    except AgentError as error:
+        return _failed(error)
     text = speech.spoken_text(run.answer)
     if voice is None or not text:
         return HttpResponse(
@@ -42,7 +45,7 @@ async def read_aloud(request: UserRequest, pk: int) -> HttpResponseBase:
     try:
         first = await anext(sound, b"")
     except AgentError as error:
-        return HttpResponse(str(error), status=502, content_type="text/plain; charset=utf-8")
+        return _failed(error)
     if request.headers.get("Range", "bytes=0-") != "bytes=0-":
         # Safari only plays what it can ask for in parts.
         async for _piece in sound:
@@ -52,6 +55,10 @@ async def read_aloud(request: UserRequest, pk: int) -> HttpResponseBase:
             return _serve(request, saved)
     response = StreamingHttpResponse(_from_first(first, sound), content_type=speech.MIME_TYPE)
     return serving.with_headers(response, {**PRIVATE, "Accept-Ranges": "none"})
+
+
+def _failed(error: AgentError) -> HttpResponse:
+    return HttpResponse(str(error), status=502, content_type="text/plain; charset=utf-8")
 
 
 def _find(request: UserRequest, pk: int) -> Run:

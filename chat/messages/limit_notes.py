@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
+from agents.db.installation.contact import ContactLink, contact_link
 from agents.metering import budgets
 from agents.metering.budgets import BudgetState
 from agents.metering.budgets.refusals import scope_phrase
 from agents.metering.budgets.windows import window_start
 from agents.models import Agent, Quota
 from agents.web.presentation.formats.dates import datetime_text, time_text
-from agents.web.presentation.formats.links import mail_url
 
 WARNING = 80  # percent
 FULL = 100
@@ -30,9 +30,9 @@ class LimitNote:
     state: BudgetState
 
     @property
-    def administrator_mail(self) -> str:
-        """The link to an email in which the user asks for a higher limit."""
-        return mail_url(_("Request for a higher limit"), self.sentence)
+    def contact(self) -> ContactLink | None:
+        """The link with which the user asks an administrator for a higher limit."""
+        return contact_link(_("Request for a higher limit"), self.sentence)
 
     @property
     def percent(self) -> int:

@@ -1,15 +1,17 @@
-// Tells screen readers about a run in one line: started, still working, waiting, ended. Streamed
+// Tells screen readers about a run in one line: started, what it does, waiting, ended. Streamed
 // text is no live region, because it would be read again with every word.
 
 const region = document.getElementById("announcer");
 const REPEAT_MS = 20_000;
 const END_KINDS = { failed: "failed", interrupted: "failed", blocked: "blocked", stopped: "stopped" };
 let announcedRun = "";
+let announcedActivity = "";
 let isWaiting = false;
 let repeatTimer;
 
 export function startAnnouncer() {
   document.addEventListener("htmx:wsAfterMessage", announceState);
+  document.addEventListener("htmx:wsAfterMessage", announceActivity);
   announceState();
 }
 
@@ -31,7 +33,19 @@ function announceState() {
     repeatTimer = setInterval(() => announce("still"), REPEAT_MS);
   }
   announcedRun = state.liveRun;
+  announcedActivity = activity();
   isWaiting = "waiting" in state;
+}
+
+// It changes with a step, not with a token.
+function announceActivity() {
+  const text = activity();
+  if (!text || text === announcedActivity) return;
+  region.textContent = announcedActivity = text;
+}
+
+function activity() {
+  return (announcedRun && document.getElementById(`run-${announcedRun}-activity`)?.textContent) || "";
 }
 
 // Between two answers no run is live for a moment.

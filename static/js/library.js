@@ -25,11 +25,7 @@ addEventListener("pageshow", () => document.querySelectorAll("[name=document]:ch
 
 function onClick({ target }) {
   const details = document.querySelector("details.library-new[open]");
-  if (target.closest?.("[data-new-collection]")) {
-    const form = document.querySelector("details.library-new");
-    form.open = true;
-    form.querySelector("input[name=name]").focus();
-  } else if (details && !details.contains(target)) details.open = false;
+  if (details && !details.contains(target)) details.open = false;
 }
 
 function onKeydown(event) {

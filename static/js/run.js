@@ -1,6 +1,6 @@
 // What a run needs on any page: clocks, open rows, copy buttons.
 
-import { copyText } from "./clipboard.js";
+import { copyAtOnce, copyText } from "./clipboard.js";
 import { markChanged, startDecisions } from "./decisions.js";
 import { startEvidence } from "./evidence.js";
 import { keepPlan } from "./plans.js";
@@ -22,6 +22,7 @@ export function startRuns() {
     if (root.dataset.steps === "open") openRuns(target, true);
   });
   document.addEventListener("click", onCopyClick);
+  document.addEventListener("click", onContactClick);
   document.addEventListener("click", ({ target }) => {
     const line = target.closest?.(".run-steps > summary");
     if (line) line.parentElement.dataset.chosen = "";
@@ -142,6 +143,15 @@ async function onCopyClick({ target }) {
     delete button.dataset.copied;
     button.querySelector("use").setAttribute("href", "#i-copy");
   }, 1600);
+}
+
+// What a ticket form can't be given with its URL is pasted there.
+function onContactClick({ target }) {
+  const link = target.closest?.("[data-contact]");
+  if (!link) return;
+  copyAtOnce(link.dataset.contact);
+  link.dataset.copied = "";
+  link.focus();
 }
 
 // Truncated text is copied in full.

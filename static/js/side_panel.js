@@ -31,6 +31,7 @@ export function startSidePanel() {
   // At the window, after all others: it takes the clicks and keys that they leave.
   addEventListener("click", onClick);
   addEventListener("keydown", onKeydown);
+  addEventListener("popstate", onPopstate);
 }
 
 function onClick(event) {
@@ -83,13 +84,36 @@ function showPanel(from) {
     panel.hidden = false;
     arrange();
   });
+  addHistoryEntry();
 }
 
 function closePanel() {
+  hidePanel();
+  if (history.state?.sidePanel) history.back();
+}
+
+// On a narrow screen the panel covers the page, so Back closes it and Forward opens it again.
+function addHistoryEntry() {
+  if (!narrowScreen.matches || history.state?.sidePanel) return;
+  history.scrollRestoration = "manual"; // the page may have grown meanwhile
+  // The sheet of a step has closed: its entry becomes that of the panel.
+  if (history.state?.sheet) history.replaceState({ sidePanel: true }, "");
+  else history.pushState({ sidePanel: true }, "");
+}
+
+function onPopstate() {
+  if (!panel || !narrowScreen.matches) return;
+  const isEntry = Boolean(history.state?.sidePanel);
+  if (!isEntry) history.scrollRestoration = "auto";
+  if (isEntry && panel.hidden) presentOpener()?.click();
+  else if (!isEntry && !panel.hidden) hidePanel();
+}
+
+function hidePanel() {
   request?.abort();
   leaveContent();
   markSource(null, -1);
-  const link = opener.isConnected ? opener : findAgain(opener);
+  const link = presentOpener();
   keepInPlace(link, () => {
     panel.hidden = true;
     panel.removeAttribute("data-full");
@@ -99,8 +123,9 @@ function closePanel() {
 }
 
 // A run is rendered again when it ends, with the same links.
-function findAgain({ href }) {
-  return [...document.querySelectorAll("main a[href]")].find((link) => link.href === href);
+function presentOpener() {
+  if (opener.isConnected) return opener;
+  return [...document.querySelectorAll("main a[href]")].find((link) => link.href === opener.href);
 }
 
 // The text beside the panel becomes narrower or wider; what is being read stays where it is.

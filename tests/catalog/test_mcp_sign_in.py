@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,8 +14,10 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection
 from django.urls import reverse
+from mcp.shared.auth import OAuthClientMetadata
 
 from agents.catalog import mcp_servers
+from agents.catalog.mcp_servers import sign_in_flow
 from agents.engine import call_context
 from agents.engine.call_context import CallContext, QuestionAnswer, QuestionUnavailable
 from agents.models import Approval, AuditEntry, Deletion, McpServer, McpSignIn
@@ -26,6 +29,7 @@ pytestmark = [
     pytest.mark.usefixtures("run_executor"),
 ]
 
+REDIRECT = "http://testserver/mcp/callback/"
 MEMBERS = str(Path(__file__).parents[1] / "tools" / "mcp_servers" / "members.py")
 
 
@@ -53,18 +57,24 @@ def loopback(settings):
     settings.EGRESS_ALLOW = ["127.0.0.1"]
 
 
-def make_server(url, sign_in="user"):
-    return McpServer.objects.create(name="club", url=url, sign_in=sign_in)
+def make_server(url, sign_in="user", **columns):
+    return McpServer.objects.create(name="club", url=url, sign_in=sign_in, **columns)
 
 
-def sign_in(client, server, next_url=""):
+def fingerprint(row):
+    """What the server says of a sign-in's token."""
+    return sha256(row.tokens.reveal()["access_token"].encode()).hexdigest()[:16]
+
+
+def sign_in(client, server, next_url="", **options):
     """Do what a browser does: to the authorization server, and back."""
-    begun = client.get(reverse("runs:mcp_sign_in", args=[server.pk]), {"next": next_url})
+    page = reverse("runs:mcp_sign_in", args=[server.pk])
+    begun = client.get(page, {"next": next_url}, **options)
     assert begun.status_code == 302, begun.text
     consented = httpx2.get(begun.url, follow_redirects=False, trust_env=False)
     back = urlsplit(consented.headers["Location"])
     assert back.path == reverse("runs:mcp_callback")
-    return client.get(f"{back.path}?{back.query}")
+    return client.get(f"{back.path}?{back.query}", **options)
 
 
 class Answering(CallContext):
@@ -110,8 +120,8 @@ def test_a_user_signs_in_and_calls_tools_with_their_own_token(members, administr
 
     row = McpSignIn.objects.get()
     assert answer.url == "/account/"
-    assert found.added == ("account", "revoke_everything")
-    assert row.tokens.reveal()["access_token"] in signed_in.output
+    assert found.added == ("account", "repeat", "revoke_everything")
+    assert fingerprint(row) in signed_in.output
     assert "You aren’t signed in to club." in other.error
     assert AuditEntry.objects.filter(action="server.signed_in").exists()
 
@@ -134,8 +144,7 @@ def test_a_run_asks_its_user_to_sign_in_and_goes_on(signed_in, person):
     assert question.message == "Sign in to club to use its tools."
     card = QuestionView(Approval(arguments=json.dumps({"url": question.url})))
     assert (card.url, card.is_own_page) == (question.url, True)
-    own = McpSignIn.objects.get(user=person).tokens.reveal()["access_token"]
-    assert own in result.output
+    assert fingerprint(McpSignIn.objects.get(user=person)) in result.output
     call(signed_in, person, context=context)
     assert len(context.questions) == 1
 
@@ -148,7 +157,7 @@ def test_everyone_uses_a_shared_sign_in(members, administrator, person):
 
     row = McpSignIn.objects.get()
     assert row.user is None
-    assert row.tokens.reveal()["access_token"] in call(server, person).output
+    assert fingerprint(row) in call(server, person).output
 
     row.delete()
     assert "Ask an administrator to sign in." in call(server, person).error
@@ -166,7 +175,7 @@ def test_an_expired_token_is_refreshed(administrator):
 
     new = McpSignIn.objects.get()
     assert new.tokens.reveal() != old.tokens.reveal()
-    assert new.tokens.reveal()["access_token"] in result.output
+    assert fingerprint(new) in result.output
     assert new.signed_in_at == old.signed_in_at
 
 
@@ -235,3 +244,111 @@ def test_tokens_are_encrypted_and_not_in_logs(signed_in, caplog):
     token = McpSignIn.objects.get().tokens.reveal()["access_token"]
     assert token not in stored
     assert token not in caplog.text
+
+
+def test_a_server_that_repeats_the_token_tells_nobody(signed_in, administrator):
+    result = call(signed_in, administrator, "repeat")
+
+    assert result.output == "You sent: ***."
+
+
+@pytest.mark.parametrize("secret", ["a secret", ""])
+def test_an_entered_client_is_used(administrator, secret):
+    with club("--client", f"ours:{secret}", "--redirect", REDIRECT) as url:
+        server = make_server(url, oauth_client_id="ours", oauth_client_secret=secret)
+        sign_in(as_user(administrator), server)
+        async_to_sync(mcp_servers.sync)(server, administrator)
+        result = call(server, administrator)
+
+    row = McpSignIn.objects.get()
+    assert fingerprint(row) in result.output
+    assert row.client.reveal()["client_id"] == "ours"
+    assert "client_secret" not in McpServer.objects.get().oauth_client.reveal()
+
+
+@pytest.mark.thorough
+def test_a_sign_in_is_renewed_with_the_secret_that_is_saved_now(administrator):
+    options = ("--seconds", "6", "--redirect", REDIRECT)
+    with club("--client", "ours:new", *options) as url:
+        server = make_server(url, oauth_client_id="ours", oauth_client_secret="new")
+        sign_in(as_user(administrator), server)
+        row = McpSignIn.objects.get()
+        row.client = {**row.client.reveal(), "client_secret": "old"}
+        row.save()
+        async_to_sync(mcp_servers.sync)(server, administrator)
+        time.sleep(3.1)
+        result = call(server, administrator)
+
+    new = McpSignIn.objects.get()
+    assert new.tokens.reveal() != row.tokens.reveal()
+    assert fingerprint(new) in result.output
+
+
+def test_an_entered_secret_is_not_sent_to_another_authorization_server(administrator):
+    with club("--client", "ours:secret", "--redirect", REDIRECT) as url:
+        other = {"issuer": "https://before.example/"}
+        entered = {"oauth_client_id": "ours", "oauth_client_secret": "secret"}
+        server = make_server(url, oauth_client=other, **entered)
+        page = reverse("runs:mcp_sign_in", args=[server.pk])
+        answer = as_user(administrator).get(page)
+
+    assert answer.status_code == 400
+    assert "another authorization server" in answer.text
+
+
+def test_without_any_client_the_error_says_what_to_do(administrator):
+    with club("--client", "theirs", "--redirect", REDIRECT) as url:
+        server = make_server(url)
+        answer = as_user(administrator).get(reverse("runs:mcp_sign_in", args=[server.pk]))
+
+    assert answer.status_code == 400
+    assert "register clients by itself. Enter a client ID" in answer.text
+
+
+@pytest.fixture
+def addresses(monkeypatch):
+    """The addresses of this product's own host."""
+    own = ["93.184.215.14"]
+
+    async def resolve(host, port):
+        assert (host, port) == ("testserver", 443)
+        return own
+
+    monkeypatch.setattr(sign_in_flow, "resolve_in_own_loop", resolve)
+    return own
+
+
+def test_the_metadata_document_is_our_client_id(administrator, client, tmp_path, addresses):
+    document = tmp_path / "client.json"
+    document.write_bytes(client.get(reverse("runs:mcp_client"), secure=True).content)
+    with club("--document", str(document)) as url:
+        server = make_server(url)
+        sign_in(as_user(administrator), server, secure=True)
+        async_to_sync(mcp_servers.sync)(server, administrator)
+        result = call(server, administrator)
+
+    row = McpSignIn.objects.get()
+    assert fingerprint(row) in result.output
+    assert row.client.reveal()["client_id"] == "https://testserver/mcp/client.json"
+
+
+def test_a_document_that_nobody_can_read_is_not_used(
+    administrator, client, tmp_path, addresses
+):
+    addresses[:] = ["10.0.0.7"]
+    document = tmp_path / "client.json"
+    document.write_bytes(client.get(reverse("runs:mcp_client"), secure=True).content)
+    with club("--document", str(document)) as url:
+        server = make_server(url)
+        page = reverse("runs:mcp_sign_in", args=[server.pk])
+        answer = as_user(administrator).get(page, secure=True)
+
+    assert "Enter a client ID" in answer.text
+
+
+def test_the_metadata_document_is_what_is_registered_elsewhere(client):
+    answer = client.get(reverse("runs:mcp_client"), secure=True)
+    document = OAuthClientMetadata.model_validate(answer.json())
+
+    assert [str(uri) for uri in document.redirect_uris] == ["https://testserver/mcp/callback/"]
+    assert document.token_endpoint_auth_method == "none"

@@ -10,7 +10,9 @@ from django.core.exceptions import ValidationError
 
 from agents import runs
 from agents.catalog.language_models import model_clients, model_setups, planner_factory
+from agents.catalog.language_models.model_setups import ModelSetup
 from agents.engine.errors import ModelError
+from agents.metering.budgets import Payer
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from agents.web.presentation.formats import status_text
 from agents.web.presentation.steps import step_notes
@@ -32,6 +34,17 @@ KEY = "sk-of-this-row-0123456789"
 def no_keys(monkeypatch):
     for name in [name for name in os.environ if name.endswith(("_API_KEY", "_API_BASE"))]:
         monkeypatch.delenv(name)
+
+
+def test_the_demo_model_knows_who_can_connect_a_real_one(person, administrator, configure):
+    def find_contact(user):
+        payer = Payer(user=user.pk)
+        return model_clients.build_llm(ModelSetup(name="demo"), payer).llm.administrator
+
+    assert find_contact(administrator) is None
+    assert find_contact(person) == ""
+    configure(contact="https://help.example.org")
+    assert find_contact(person) == "https://help.example.org"
 
 
 def create_model(label="fast", **columns):

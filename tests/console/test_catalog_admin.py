@@ -46,9 +46,12 @@ def page(name, *args, of="toolregistration"):
     return reverse(f"admin:agents_{of}_{name}", args=args)
 
 
-def tool_fields(**changes):
+def tool_fields(*, headers=None, **changes):
+    """What the page sends: rows for what is given of the headers."""
     usual = {"name": "weather", "description": "", "enabled": "on", "method": "GET"}
-    place = {"endpoint": "https://weather.example/{city}", "headers": ""}
+    place = {"endpoint": "https://weather.example/{city}"}
+    if headers is not None:
+        place |= {"headers-name": [*headers, ""], "headers-value": [*headers.values(), ""]}
     use = {
         "approval": "tool",
         "always_allow": "never",
@@ -81,7 +84,7 @@ def fail(key, error="Nobody answered.", times=CIRCUITS.policy.failures):
 
 
 def test_an_http_tool_is_added(admin_client):
-    admin_client.post(page("add"), tool_fields(headers='{"X-Key": "hunter2"}'))
+    admin_client.post(page("add"), tool_fields(headers={"X-Key": "hunter2"}))
 
     row = own("weather")
     assert (row.source, row.endpoint) == ("http", "https://weather.example/{city}")
@@ -145,9 +148,8 @@ def test_a_definition_can_be_complete_or_only_the_function(admin_client, definit
             ({"definition": '{"description": "\\ud800"}'}, "definition", "be stored as JSON"),
             ({"definition": "[" * 100_000}, "definition", "be stored as JSON"),
             ({"definition": json.dumps(PARAMETERS)}, "description", "Enter a description"),
-            ({"headers": "[1]"}, "headers", "a JSON object with string values"),
-            ({"headers": '{"X": 1}'}, "headers", "a JSON object with string values"),
-            ({"headers": '{"Host": "x"}'}, "headers", "'Host' is set automatically"),
+            ({"headers": {"X": ""}}, "headers", "Enter a value for X."),
+            ({"headers": {"Host": "x"}}, "headers", "'Host' is set automatically"),
             ({"name": "two words"}, "name", "letters, numbers"),
             ({"timeout": "0"}, "timeout", "greater than or equal to 1"),
         ],
@@ -204,11 +206,12 @@ def test_the_endpoint_warning_does_no_dns_lookup(admin_client, host):
 def test_saved_headers_are_never_shown(admin_client):
     row = over_http(headers={"X-Key": "hunter2"})
     html = admin_client.get(page("change", row.pk)).text
-    admin_client.post(page("change", row.pk), tool_fields(description="Tells the weather."))
+    kept = tool_fields(description="Tells the weather.", headers={"X-Key": ""})
+    admin_client.post(page("change", row.pk), kept)
 
     row.refresh_from_db()
     assert "hunter2" not in html
-    assert "Already set." in html
+    assert "X-Key" in html
     assert row.description == "Tells the weather."
     assert row.headers.reveal() == {"X-Key": "hunter2"}
 
@@ -225,13 +228,15 @@ def test_users_with_view_permission_see_no_secret(person):
 
 def test_headers_are_not_sent_to_a_changed_host(admin_client):
     row = over_http(headers={"X-Key": "hunter2"})
-    elsewhere = tool_fields(endpoint="https://elsewhere.example/{city}")
+    elsewhere = {"endpoint": "https://elsewhere.example/{city}"}
 
-    refused = admin_client.post(page("change", row.pk), elsewhere)
-    admin_client.post(page("change", row.pk), elsewhere | {"headers": "{}"})
+    for headers in (None, {"X-Key": ""}, {"X-Key": "", "Y": "new"}):
+        moved = tool_fields(**elsewhere, headers=headers)
+        refused = admin_client.post(page("change", row.pk), moved)
+        assert "different endpoint" in errors(refused)["headers"]
+    admin_client.post(page("change", row.pk), tool_fields(**elsewhere, headers={}))
 
     row.refresh_from_db()
-    assert "different endpoint" in errors(refused)["headers"]
     assert row.endpoint == "https://elsewhere.example/{city}"
     assert row.headers.reveal() == {}
 
@@ -252,7 +257,7 @@ async def test_an_http_tool_is_used_by_the_next_run(admin_client, agent, scripte
     model = scripted(Says.call("weather", city="Kyoto"), Says(answer="It is clear in Kyoto."))
     async with WireServer(pages={"/of/Kyoto": {"sky": "clear"}}) as server:
         endpoint = f"http://127.0.0.1:{server.port}/of/{{city}}"
-        new = tool_fields(endpoint=endpoint, headers='{"X-Key": "hunter2"}')
+        new = tool_fields(endpoint=endpoint, headers={"X-Key": "hunter2"})
         await sync_to_async(admin_client.post)(page("add"), new)
         await agent.tools.aadd(await ToolRegistration.objects.aget(name="weather"))
         run = await run_question("How is the weather in Kyoto?")
@@ -308,8 +313,8 @@ def test_the_tool_list_shows_usage_and_state(admin_client, remote):
         for name, row in rows.items()
     }
     assert said["calculator"] == ["never", "read-only"]
-    assert said["files__read"] == ["always", "must not be repeated"]
-    assert said["order"][1] == "must not be repeated"
+    assert said["files__read"] == ["always", "irreversible"]
+    assert said["order"][1] == "irreversible"
     assert listed.state(rows["calculator"]) == "healthy"
     assert str(listed.state(rows["order"])).startswith("failing, retries in ")
 
@@ -319,8 +324,8 @@ def test_the_tool_list_shows_usage_and_state(admin_client, remote):
     one_in(
         4,
         [
-            ({"effect": "at_most_once"}, {}, "must not be repeated"),
-            ({"method": "POST"}, {}, "must not be repeated"),
+            ({"effect": "at_most_once"}, {}, "irreversible"),
+            ({"method": "POST"}, {}, "irreversible"),
             ({}, {"effect": "idempotent"}, "has more side effects than weather"),
             ({}, {"approval": "always"}, "requires approval"),
             ({}, {"fallback": "search"}, "already has a fallback"),

@@ -145,6 +145,16 @@ def test_the_hint_links_to_the_form_for_a_new_model():
     assert reverse("admin:agents_modelconnection_add") == ADD_MODEL
 
 
+@pytest.mark.parametrize("question", ["Tell me a joke.", "冗談を言って。"])
+def test_who_cannot_connect_a_model_is_not_sent_to_the_console(question):
+    situation = Situation(question=Question(question), administrator="")
+    page = situation._replace(administrator="https://help.example.org")
+
+    for write in (fallback, introduction):
+        assert "](" not in write(situation)
+        assert "](https://help.example.org)" in write(page)
+
+
 @pytest.mark.parametrize("dialect", ["native", "react"])
 async def test_the_database_tool_accepts_every_kind_of_query(dialect, shop):
     own = [DatabaseTool(f"sqlite:///{shop}"), CalculatorTool()]

@@ -13,7 +13,8 @@ from selectolax.lexbor import LexborHTMLParser
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.element import Element, join
-from agents.web.presentation.run_fragments import run_header, run_section, step_row
+from agents.web.presentation.run_fragments import run_header, run_section
+from agents.web.presentation.step_fragments import step_row
 
 HOSTILE = "\"'><img src=x onerror=alert(1)>&amp;{pk} %(pk)s {0.__class__}"
 BEGAN = timezone.now()

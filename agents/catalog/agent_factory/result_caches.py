@@ -54,6 +54,9 @@ def _store(run: Run, row: ToolRegistration, group: str, tool: object) -> ToolRes
         return None
     # Where each user signs in, nobody sees what another one's account returned.
     is_personal = row.server is not None and row.server.sign_in == McpServer.SignIn.USER
+    account = None
+    if row.server is not None and row.server.sign_in:
+        account = (row.server.pk, run.user_id if is_personal else None)
     isolation = "person" if is_personal else row.server.isolation if row.server else "shared"
     return ToolResultStore(
         is_read=True,
@@ -66,6 +69,7 @@ def _store(run: Run, row: ToolRegistration, group: str, tool: object) -> ToolRes
         user_id=run.user_id,
         run_id=run.pk,
         is_code=isinstance(tool, FunctionTool),
+        account=account,
     )
 
 

@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 
+from agents.db.installation.contact import contact_link
 from agents.engine.planner import LLM
 from agents.llm import model_info, parameters
 from agents.llm.configured_model import ConfiguredModel, UnavailableModel
@@ -34,7 +37,19 @@ def build_llm(setup: ModelSetup, payer: Payer | None = None) -> LLM:
         return UnavailableModel(setup.why)
     if setup.row:
         return llm_from_row(setup.row, payer)
-    return MeteredModel(llm_by_name(setup.name), setup.name, setup.name, payer=payer)
+    llm = llm_by_name(setup.name)
+    if isinstance(llm, DemoModel) and payer is not None:
+        llm.administrator = _administrator_of(payer.user)
+    return MeteredModel(llm, setup.name, setup.name, payer=payer)
+
+
+def _administrator_of(user: int | None) -> str | None:
+    """Return where a user asks for a real model; None if they can connect one themselves."""
+    person = None if user is None else User.objects.filter(pk=user).first()
+    if person is None or (person.is_staff and person.has_perm("agents.add_modelconnection")):
+        return None
+    link = contact_link(_("Please connect a model"))
+    return link.url if link else ""
 
 
 def llm_from_row(row: LanguageModel, payer: Payer | None = None) -> LLM:

@@ -22,9 +22,16 @@ from django.utils import timezone
 from agents.db import database
 from agents.engine.sentences import Sentence as _
 from agents.models import McpServer, McpSignInAttempt
+from agents.models.secret import UnreadableSecret
+from agents.tools.egress import AddressBlocked, Egress, resolve_in_own_loop
 from agents.tools.mcp.connection.connection import Connection
 from agents.tools.mcp.errors import ServerUnavailable
-from agents.tools.mcp.sign_in import AuthorizationResponse, Credentials, SignInFailed
+from agents.tools.mcp.sign_in import (
+    OTHER_AUTHORIZATION_SERVER,
+    AuthorizationResponse,
+    Credentials,
+    SignInFailed,
+)
 
 from . import sign_ins
 from .configuration import server_config
@@ -34,6 +41,7 @@ SIGN_IN_SECONDS = 600.0
 PAGE_SECONDS = 30.0
 FINISH_SECONDS = 20.0
 POLL_SECONDS = 0.2
+LOOKUP_SECONDS = 5.0
 RETENTION = timedelta(hours=1)
 MAX_FLOWS = 50  # that one process waits for
 BUSY = _("Many users are signing in right now. Try again in a few minutes.")
@@ -45,6 +53,10 @@ _flows = threading.BoundedSemaphore(MAX_FLOWS)
 
 def start(server: McpServer, user: User, redirect_uri: str, next_url: str) -> str:
     """Return the page where the user signs in; raise SignInFailed."""
+    try:
+        client = sign_ins.client_of(server, redirect_uri)
+    except UnreadableSecret as error:
+        raise SignInFailed(str(error)) from error
     McpSignInAttempt.objects.filter(started_at__lt=timezone.now() - RETENTION).delete()
     # One at a time: the thread of an attempt ends when its row is gone.
     McpSignInAttempt.objects.filter(server=server, user=user).delete()
@@ -59,6 +71,7 @@ def start(server: McpServer, user: User, redirect_uri: str, next_url: str) -> st
         attempt=attempt.pk,
         user=owner.pk if owner else None,
         redirect_uri=redirect_uri,
+        client=client,
     )
     threading.Thread(target=flow.run, name="mcp sign-in", daemon=True).start()
     try:
@@ -100,6 +113,8 @@ class _Flow:
     attempt: int
     user: int | None
     redirect_uri: str
+    client: Mapping[str, Any]
+    metadata_url: str = ""
     page: "Future[str]" = field(default_factory=Future)
     credentials: Credentials | None = None  # once they are signed in
 
@@ -119,6 +134,9 @@ class _Flow:
 
     async def _connect(self) -> str:
         """Connect, which asks for the sign-in; return why it failed."""
+        url = sign_ins.metadata_url(self.redirect_uri)
+        if url and await _is_public(url):
+            self.metadata_url = url
         config = replace(
             server_config(self.server), sign_in=self, connect_timeout=SIGN_IN_SECONDS
         )
@@ -135,16 +153,17 @@ class _Flow:
         return _("%(name)s doesn't ask for a sign-in.", name=self.server.name)
 
     async def load(self) -> Credentials:
-        return self.credentials or Credentials(client=await database.run(self._client))
-
-    def _client(self) -> Mapping[str, Any]:
-        client: Mapping[str, Any] = self.server.oauth_client.reveal()
-        return client
+        return self.credentials or Credentials(client=self.client)
 
     async def save_client(self, client: Mapping[str, Any]) -> None:
-        await database.run(sign_ins.save_client, self.server.pk, client)
+        if not self.server.oauth_client_id:
+            await database.run(sign_ins.save_client, self.server.pk, client)
 
     async def save_tokens(self, credentials: Credentials) -> None:
+        if self.server.oauth_client_id:
+            issuer = {"issuer": credentials.metadata.get("issuer")}
+            credentials = replace(credentials, client={**credentials.client, **issuer})
+            await database.run(sign_ins.save_client, self.server.pk, issuer)
         await database.run(
             sign_ins.save_sign_in, self.server.pk, self.user, self.server.url, credentials
         )
@@ -153,7 +172,10 @@ class _Flow:
     async def authorize(self, url: str, rejected: Mapping[str, Any]) -> None:
         if self.page.done():  # the server didn't accept what it has just given
             raise SignInFailed
-        [state] = parse_qs(urlsplit(url).query).get("state", [""])
+        query = parse_qs(urlsplit(url).query)
+        if self.server.oauth_client_id not in ("", *query["client_id"]):
+            raise SignInFailed(OTHER_AUTHORIZATION_SERVER)
+        [state] = query.get("state", [""])
         attempts = McpSignInAttempt.objects.filter(pk=self.attempt)
         await database.run(attempts.update, state=state)
         with suppress(InvalidStateError):
@@ -178,3 +200,15 @@ class _Flow:
         return AuthorizationResponse(
             code=response["code"], state=response["state"], issuer=response.get("iss")
         )
+
+
+async def _is_public(url: str) -> bool:
+    """Whether others may be able to read this URL of ours, by its host's address."""
+    address = urlsplit(url)
+    try:
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            policy = Egress(resolve=resolve_in_own_loop)
+            await policy.addresses(address.hostname or "", address.port or 443)
+    except (AddressBlocked, OSError):
+        return False
+    return True

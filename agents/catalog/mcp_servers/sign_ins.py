@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urljoin
 
 from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet
@@ -27,6 +28,10 @@ class SavedSignIn:
     url: str
     redirect_uri: str
     signed_in_at: str  # a later sign-in needs another connection
+
+    @property
+    def metadata_url(self) -> str:
+        return metadata_url(self.redirect_uri)
 
     async def load(self) -> Credentials:
         return await database.run(_load, self.server, self.user, self.url)
@@ -59,6 +64,36 @@ def page_url(server: McpServer) -> str:
     return reverse("runs:mcp_sign_in", args=[server.pk])
 
 
+def metadata_url(redirect_uri: str) -> str:
+    """Return the URL of our client metadata document; empty without HTTPS, which it needs."""
+    url = urljoin(redirect_uri, reverse("runs:mcp_client"))
+    return url if url.startswith("https://") else ""
+
+
+def client_of(server: McpServer, redirect_uri: str) -> Mapping[str, Any]:
+    """Return as which client a new sign-in is made: as entered, or as registered before.
+
+    Raises UnreadableSecret.
+    """
+    registered: Mapping[str, Any] = server.oauth_client.reveal()
+    entered = _entered_client(server)
+    if not entered:
+        return registered
+    # The secret is only sent to the authorization server that it was used with first.
+    issuer = {"issuer": registered.get("issuer")}
+    return {**issuer, **entered, "redirect_uris": [redirect_uri]}
+
+
+def _entered_client(server: McpServer) -> dict[str, Any]:
+    """Return the client that an administrator entered; empty if there is none."""
+    if not server.oauth_client_id:
+        return {}
+    client = {"client_id": server.oauth_client_id}
+    if secret := server.oauth_client_secret.reveal():
+        return {**client, "client_secret": secret}
+    return {**client, "token_endpoint_auth_method": "none"}
+
+
 def find(server: McpServer, user_id: int | None) -> SavedSignIn | None:
     """Return a user's sign-in, or without a user everyone's; None if there is none."""
     row = _rows(server.pk, user_id, server.url).first()
@@ -79,7 +114,7 @@ def find(server: McpServer, user_id: int | None) -> SavedSignIn | None:
 
 
 def save_client(server: int, client: Mapping[str, Any]) -> None:
-    """Save as which this product is registered, for the next sign-ins."""
+    """Save as which client this product is known there, for the next sign-ins."""
     McpServer.objects.filter(pk=server).update(oauth_client=dict(client))
 
 
@@ -110,15 +145,18 @@ def _rows(server: int, user: int | None, url: str) -> QuerySet[McpSignIn]:
 
 
 def _load(server: int, user: int | None, url: str) -> Credentials:
-    row = _rows(server, user, url).first()
+    row = _rows(server, user, url).select_related("server").first()
     return credentials_of(row) if row else Credentials()
 
 
 def credentials_of(row: McpSignIn) -> Credentials:
     try:
+        client = row.client.reveal()
+        if client.get("client_id") == row.server.oauth_client_id:
+            client |= _entered_client(row.server)  # its secret may be a new one
         return Credentials(
             tokens=row.tokens.reveal(),
-            client=row.client.reveal(),
+            client=client,
             metadata=row.metadata,
             expires_at=row.expires_at,
         )

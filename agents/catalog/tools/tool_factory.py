@@ -94,9 +94,9 @@ def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
 def usable_names() -> list[str]:
     """Return the built-in tools that work here: those of images only with a model for it."""
     names = list(BUILT_IN_TOOLS)
-    if not services.find("image"):
+    if not services.is_configured("image"):
         names.remove(GenerateImageTool.name)
-    if not services.find("vision"):
+    if not services.is_configured("vision"):
         names.remove(DescribeImageTool.name)
     return names
 

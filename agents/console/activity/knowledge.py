@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from agents.db.installation import default_models
 from agents.knowledge import ingestion
 from agents.models import Chunk, Collection, Document, EmbeddingIndex
 
@@ -164,7 +165,11 @@ class ChunkAdmin(ReadOnlyAdmin):
 class EmbeddingIndexAdmin(ReadOnlyAdmin):
     """Vectors of each model, with how many passages have theirs."""
 
-    list_display = ["model", "version", "dimension", "status", "progress", "problem"]
+    list_display = ["name", "version", "dimension", "status", "progress", "problem"]
+
+    @admin.display(description=_("model"), ordering="model")
+    def name(self, index: EmbeddingIndex) -> str:
+        return default_models.label_of(index.model)
 
     @admin.display(description=_("progress"))
     def progress(self, index: EmbeddingIndex) -> str:

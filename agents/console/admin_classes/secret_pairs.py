@@ -16,6 +16,7 @@ VALUE_MISSING = _("Enter a value for %(names)s.")
 NAME_TWICE = _("%(name)s is entered twice. Remove one.")
 
 Pairs = list[tuple[str, str]]
+Typed = Mapping[str, str | None]
 
 
 class SecretPairs(forms.Widget):
@@ -62,7 +63,7 @@ class SecretPairsField(forms.Field):
         except UnreadableSecret:
             self.widget.saved_names = ()
 
-    def clean(self, value: Pairs | None) -> Mapping[str, str | None] | None:
+    def clean(self, value: Pairs | None) -> Typed | None:
         if value is None:
             return None
         pairs: dict[str, str | None] = {}
@@ -84,3 +85,22 @@ class SecretPairsField(forms.Field):
             return False
         names = [name for name, text in data if name or text]
         return any(text for _name, text in data) or names != list(self.widget.saved_names)
+
+
+def merge_pairs(typed: Typed | None, secret: EncryptedValue) -> tuple[Any, bool]:
+    """Return the values as they will be, and whether some of them are saved ones.
+
+    None leaves the secret as it is.
+    """
+    if typed is None or (not typed and not secret):
+        return None, False
+    try:
+        saved = secret.reveal()
+    except UnreadableSecret:
+        # Without a new value, its own error is displayed.
+        return typed or None, False
+    kept = {name for name, value in typed.items() if value is None}
+    if kept and len(kept) == len(typed) == len(saved):
+        return None, False
+    values = {name: saved[name] if name in kept else text for name, text in typed.items()}
+    return values, bool(kept)

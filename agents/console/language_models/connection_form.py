@@ -1,8 +1,7 @@
 """The form of a connection: provider, URL and key, which never comes back to the browser."""
 
-import json
 import re
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django import forms
@@ -18,11 +17,11 @@ from agents.llm import parameters
 from agents.llm.discovery.model_list import ANY_MODEL
 from agents.llm.parameters.addresses import ADDRESS_HAS_PASSWORD, INVALID_ADDRESS
 from agents.models import ModelConnection
-from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.models.secret import UnreadableSecret
 from agents.models.types import LazyText
 from agents.web.presentation.formats.icons import icon
 
-from ..admin_classes.json_field import NOT_STORABLE
+from ..admin_classes.secret_pairs import SecretPairsField, merge_pairs
 from .model_providers import CARDS, Provider, card_of, default_card, environment_key
 
 # The first one is added to a name without a prefix.
@@ -46,17 +45,14 @@ PRINTABLE_ASCII = re.compile(r"[!-~]+")
 MAX_NAME_CHARS = 100
 # The row itself reports these about its URL.
 ROW_PROBLEMS = {INVALID_ADDRESS, ADDRESS_HAS_PASSWORD}
-SECRETS_MISPLACED = _("%(names)s: move this to “Additional secrets”, which are encrypted.")
-SECRETS_SET = _("Already set. Leave empty to keep them, or enter {} to remove them.")
-SECRETS_NOT_SET = _(
-    "JSON object with string values, encrypted and never displayed again: "
-    '{"aws_access_key_id": "…", "aws_secret_access_key": "…"}'
+PROVIDER_FIXED = _(
+    "The provider can’t be changed, because this connection has models. Add another connection."
 )
+SECRETS_MISPLACED = _("%(names)s: move this to “Additional secrets”, which are encrypted.")
 REENTER_SECRET = {
     "api_key": _("This key was set for a different URL. Enter it again, or remove it."),
     "secrets": _(
-        "These secrets were set for a different URL. Enter them again, or "
-        "enter {} to remove them."
+        "These secrets were set for a different URL. Enter their values again, or remove them."
     ),
 }
 
@@ -84,6 +80,7 @@ class ConnectionForm(forms.ModelForm):
 
     forget_key = forms.BooleanField(label=_("Remove key"), required=False)
     preset = forms.CharField(required=False, widget=forms.HiddenInput)
+    keeps_some_secrets = False  # only some were entered
 
     class Meta:
         widgets = {
@@ -94,9 +91,6 @@ class ConnectionForm(forms.ModelForm):
             ),
             "api_key": SavedKeyInput(
                 attrs={"class": "vLargeTextField", "autocomplete": "new-password"}
-            ),
-            "secrets": WriteOnlyTextarea(
-                attrs={"class": "vLargeTextField code", "rows": 4, "spellcheck": "false"}
             ),
         }
         help_texts = {
@@ -125,13 +119,9 @@ class ConnectionForm(forms.ModelForm):
 
     def _describe_secrets(self) -> None:
         is_set = bool(self.instance.api_key)
-        help_texts = {
-            "api_key": self.card.key_help,
-            "secrets": SECRETS_SET if self.instance.secrets else SECRETS_NOT_SET,
-        }
-        for name in help_texts.keys() & self.fields.keys():
-            self.fields[name].help_text = help_texts[name]
         key = self.fields.get("api_key")
+        if key is not None:
+            key.help_text = self.card.key_help
         if key is not None and isinstance(key.widget, SavedKeyInput) and self.instance.pk:
             if is_set:
                 key.widget.saved_note = _("A key is saved")
@@ -165,18 +155,6 @@ class ConnectionForm(forms.ModelForm):
         if key and not PRINTABLE_ASCII.fullmatch(key):
             raise ValidationError(_("A key can contain only ASCII characters, without spaces."))
         return key
-
-    def clean_secrets(self) -> Any:
-        secrets = self.cleaned_data["secrets"]
-        if secrets in (None, ""):
-            return secrets
-        if not isinstance(secrets, dict) or {*map(type, secrets.values())} - {str}:
-            raise ValidationError(_("Enter a JSON object with string values: {…}."))
-        try:
-            json.dumps(secrets, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise ValidationError(NOT_STORABLE) from error
-        return secrets
 
     def clean_options(self) -> dict[str, Any]:
         return self.cleaned_data["options"] or {}
@@ -240,7 +218,10 @@ class ConnectionForm(forms.ModelForm):
     ) -> None:
         """Check that a saved secret is readable and isn't sent to another destination."""
         secret = getattr(self.instance, name)
-        if name in self.errors or not secret or cleaned.get(name) not in (None, ""):
+        is_kept = cleaned.get(name) in (None, "") or (
+            name == "secrets" and self.keeps_some_secrets
+        )
+        if name in self.errors or not secret or not is_kept:
             return
         try:
             secret.reveal()
@@ -249,6 +230,40 @@ class ConnectionForm(forms.ModelForm):
             return
         if saved and _destination(self.pending_row(cleaned)) != _destination(saved):
             self.add_error(name, sentence)
+
+
+class ConnectionPageForm(ConnectionForm):
+    """The same connection as people enter it: a row for each additional secret."""
+
+    secrets = SecretPairsField(
+        label=_("Additional secrets"),
+        add_label=_("Add secret"),
+        help_text=_(
+            "E.g. aws_access_key_id and aws_secret_access_key. Values are stored encrypted and "
+            "never displayed again."
+        ),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast(SecretPairsField, self.fields["secrets"]).show_saved(self.instance.secrets)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        saved = ModelConnection.objects.filter(pk=self.instance.pk, models__isnull=False)
+        for provider, prefix in saved.values_list("provider", "prefix")[:1]:
+            # The names of its models begin with the provider.
+            if cleaned.get("provider") != provider:
+                self.add_error("provider", PROVIDER_FIXED)
+            elif provider == Provider.OTHER and cleaned["prefix"] != prefix:
+                self.add_error("prefix", PROVIDER_FIXED)
+        return cleaned
+
+    def clean_secrets(self) -> Any:
+        secrets, self.keeps_some_secrets = merge_pairs(
+            self.cleaned_data["secrets"], self.instance.secrets
+        )
+        return secrets
 
 
 def check_no_secrets(form: Any, options: dict[str, Any], allowed: Any) -> None:

@@ -16,7 +16,7 @@ from agents.models import Agent, LanguageModel, ModelConnection
 from agents.models.types import AnyUser, LazyText
 from agents.web.presentation.formats.formatting import duration, token_size
 
-from . import model_facts, model_state
+from . import default_uses, model_facts, model_state
 from .listed_models import Listing
 from .model_form import full_name
 from .model_providers import short_name
@@ -39,6 +39,7 @@ class ModelRow:
     price: str
     uses: list[AgentUse]
     is_gone: bool  # not in the server's list any more
+    default_use: str = ""  # what replaces it, if it is the default
 
     @property
     def is_on(self) -> bool:
@@ -98,16 +99,16 @@ def save_choice(
 
 
 def uses_of(connection: ModelConnection) -> list[str]:
-    """Return who uses the models of a connection: “fast: helper, planner”."""
+    """Return who uses the models of a connection, and for what they are the default."""
     agents = list(Agent.objects.order_by("name"))
     sentences = []
     for row in _saved_rows(connection):
         if names := [use.agent.name for use in model_state.uses_of(row, agents)]:
             sentence = _("%(model)s is used by %(agents)s.")
             sentences.append(sentence % {"model": row.label, "agents": ", ".join(names)})
-        elif row.is_default:
-            sentences.append(_("%(model)s is the default model.") % {"model": row.label})
-    return sentences
+        if default := default_uses.of_model(row):
+            sentences.append(default)
+    return [*sentences, *default_uses.of_connection(connection)]
 
 
 def _saved_rows(connection: ModelConnection) -> list[LanguageModel]:
@@ -141,6 +142,7 @@ def _saved_row(
         price=model_facts.price_text(row),
         uses=list(model_state.uses_of(row, agents)),
         is_gone=is_gone,
+        default_use=default_uses.of_model(row),
     )
 
 

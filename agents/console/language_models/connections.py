@@ -39,7 +39,7 @@ from ..admin_classes.json_field import JsonObjectField
 from ..admin_classes.model_admin import ConsoleAdmin
 from ..admin_classes.pages import render_page
 from . import connection_models, listed_models, model_state, model_tester
-from .connection_form import ConnectionForm
+from .connection_form import ConnectionForm, ConnectionPageForm
 from .model_providers import (
     CARDS,
     ProviderCard,
@@ -78,6 +78,12 @@ class ModelConnectionAdmin(ConsoleAdmin):
             (None, {"fields": [tuple(hidden), "name", *needed]}),
             (_("Advanced settings"), {"fields": others, "classes": ["collapse"]}),
         ]
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> Any:
+        options = {"form": ConnectionPageForm, **options}
+        return super().get_form(request, obj, change, **options)
 
     def _card(self, request: HttpRequest, obj: Any = None) -> ProviderCard:
         if obj is not None:

@@ -16,7 +16,6 @@ from agents.db.sentences import translate
 from agents.engine.errors import AgentError
 from agents.llm import model_info
 from agents.llm.discovery.model_list import ListedModel, ModelsNotListed, list_models
-from agents.llm.parameters import ModelSettings
 from agents.models import ModelConnection
 from agents.models.secret import UnreadableSecret
 from agents.models.types import AnyUser
@@ -28,9 +27,13 @@ from .model_tester import KEY_ADVICE, connection_details
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What a server offered when it was asked; without an answer, why."""
+    """What a server offered when it was asked; without an answer, why.
+
+    `others` don't chat; None if they weren't asked for yet.
+    """
 
     models: tuple[ListedModel, ...] = ()
+    others: tuple[str, ...] | None = None
     at: datetime | None = None
     error: str = ""
     is_key_accepted: bool = False
@@ -74,15 +77,19 @@ def refresh(user: AnyUser, connection: ModelConnection) -> Listing:
         settings = model_setups.connection_settings(connection)
         listed = async_to_sync(list_models)(settings)
         found["models"] = [[model.name, model.note] for model in listed.models]
+        found["others"] = list(listed.others)
         found["key"] = listed.key
     except ModelsNotListed as error:
-        names = _price_list(settings)
+        prefix = connection.prefix
+        # A server of one's own isn't in the price list.
+        names = [] if connection.base_url else model_info.provider_models(prefix)
         found |= {"models": [[name, ""] for name in names], "is_price_list": bool(names)}
         if not names:
             found["error"] = f"{error} {error.advice}"
     except AgentError as error:
         # The models of the last time are still worth showing.
-        found["models"] = connection.listing.get("models", [])
+        kept = {"models", "others"} & connection.listing.keys()
+        found |= {"models": [], **{name: connection.listing[name] for name in kept}}
         found["error"] = f"{error} {error.advice}"
         found["is_key_wrong"] = error.advice in KEY_ADVICE
     except UnreadableSecret as error:
@@ -97,6 +104,7 @@ def listing_of(connection: ModelConnection) -> Listing:
     saved = connection.listing
     return Listing(
         models=tuple(ListedModel(name=n, note=note) for n, note in saved.get("models", ())),
+        others=tuple(saved["others"]) if "others" in saved else None,
         at=parse_datetime(saved.get("at", "")) if saved else None,
         error=translate(saved.get("error", "")),
         is_key_accepted=saved.get("key") == "accepted",
@@ -114,8 +122,3 @@ def options_json(connection: ModelConnection, listing: Listing) -> dict[str, Any
             notes.append(f"${facts.input_price:g} / ${facts.output_price:g}")
         options.append({"name": listed.name, "note": " · ".join(filter(None, notes))})
     return {"models": options, "sentence": listing.sentence, "isGood": listing.is_good}
-
-
-def _price_list(settings: ModelSettings) -> list[str]:
-    """Return the provider's models of the price list; a server of one's own isn't in it."""
-    return [] if settings.base_url else model_info.chat_models(settings.model.partition("/")[0])

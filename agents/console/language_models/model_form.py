@@ -15,6 +15,7 @@ from agents.models.secret import UnreadableSecret
 from agents.models.types import LazyText
 
 from ..admin_classes.json_field import help_with_example
+from . import default_uses
 from .connection_form import PREFIXES, check_no_secrets
 from .model_facts import ABILITIES, IMAGES, propose_label
 from .model_providers import Provider, card_of, short_name
@@ -87,6 +88,8 @@ class LanguageModelForm(forms.ModelForm):
             self.fields[name].initial = self.initial[name] = self.initial.get(name) or None
         if "label" in self.fields and not self.instance.pk:
             self.fields["label"].required = False  # proposed by the model's name
+        if "enabled" in self.fields and (default := default_uses.of_model(self.instance)):
+            self.fields["enabled"].help_text = default
 
     def _describe_model(self) -> None:
         """Give the fields the examples of the connection's provider."""

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.access import audit
+from agents.catalog.agent_factory import CIRCUITS
 from agents.catalog.language_models import model_clients, model_setups
 from agents.db.sentences import translate
 from agents.engine.errors import AgentConnectionError, AgentError
@@ -70,7 +71,7 @@ def respond(
         record = model_state.test_record(checked.error, results)
         model_state.save_record(row, record)
     key_lines = [_key_line(checked)] if checked else []
-    lines = [*wrong, *key_lines, *map(_result_line, results), *_total_lines(results)]
+    lines = [*wrong, *key_lines, *map(result_line, results), *_total_lines(results)]
     context = {**shell, "title": _("Test"), "words": reply_text, "lines": lines}
     return render(request, TEMPLATE, context)
 
@@ -97,7 +98,7 @@ async def _stream_lines(
                 continue
             results.append(piece)
             with translation.override(language):
-                line = _result_line(piece)
+                line = result_line(piece)
             yield _render_lines([line], language)
     with translation.override(language):
         total_lines = _total_lines(results)
@@ -106,6 +107,16 @@ async def _stream_lines(
     await sync_to_async(model_state.save_record, thread_sensitive=True)(row, record)
     # Saved with the model if this very connection is.
     yield _json_line(tested=model_state.sign(row, record))
+
+
+def test_saved(user: AnyUser, row: LanguageModel) -> ProbeLine:
+    """Test a saved model, save the result, and return the first thing to say about it."""
+    checked, _reply_text, results = async_to_sync(_collect_results)(user, row)
+    record = model_state.test_record(checked.error, results)
+    model_state.save_record(row, record)
+    if record["works"]:
+        CIRCUITS.close(f"model:{row.label}")  # earlier failures no longer apply
+    return result_line(results[0]) if results else _key_line(checked)
 
 
 async def _collect_results(
@@ -232,7 +243,7 @@ def _key_line(checked: KeyCheck) -> ProbeLine:
     )
 
 
-def _result_line(result: ProbeResult) -> ProbeLine:
+def result_line(result: ProbeResult) -> ProbeLine:
     label, works, does_not = _part_texts()[result.part]
     if result.error:
         is_known = result.part == "reply" or result.error.advice in TOOL_ADVICE

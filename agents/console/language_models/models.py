@@ -30,6 +30,7 @@ from ..admin_classes.pages import posted_form
 from ..admin_classes.switchable import SwitchableAdmin
 from ..metering import budgets
 from . import (
+    default_uses,
     defaults,
     listed_models,
     model_facts,
@@ -113,6 +114,12 @@ class LanguageModelAdmin(SwitchableAdmin):
         context = {"default": default}
         return super().changelist_view(request, context | (extra_context or {}))
 
+    def set_all(self, request: HttpRequest, queryset: Any, **values: bool) -> None:
+        turned_off = [] if values["enabled"] else [*map(default_uses.of_model, queryset)]
+        super().set_all(request, queryset, **values)
+        for sentence in filter(None, turned_off):
+            messages.warning(request, sentence)
+
     def changed_message(self, count: int, values: dict[str, bool]) -> str:
         on = ngettext("%(count)d model enabled.", "%(count)d models enabled.", count)
         off = ngettext("%(count)d model disabled.", "%(count)d models disabled.", count)
@@ -189,6 +196,15 @@ class LanguageModelAdmin(SwitchableAdmin):
             messages.warning(request, sentence % {"model": obj.label})
         return redirect(f"{reverse('admin:agents_languagemodel_change', args=[obj.pk])}?new=1")
 
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """Say what replaces the model before it is deleted, if it is the default."""
+        row = self.get_object(request, object_id)
+        default = default_uses.of_model(row) if row is not None else ""
+        context = {"default_use": default, **(extra_context or {})}
+        return super().delete_view(request, object_id, context)
+
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self._warn_agents(request, [obj])
         super().delete_model(request, obj)
@@ -212,6 +228,10 @@ class LanguageModelAdmin(SwitchableAdmin):
             self.admin_path("<int:pk>/use/", self.use_view, f"{prefix}_use"),
             self.admin_path("models/", self.list_view, f"{prefix}_models"),
             self.admin_path("defaults/", defaults.page, f"{prefix}_defaults"),
+            self.admin_path("defaults/effect/", defaults.effect, f"{prefix}_default_effect"),
+            self.admin_path(
+                "defaults/test/<slug:key>/", defaults.test, f"{prefix}_default_test"
+            ),
             self.admin_path("test/", self.test_view, f"{prefix}_test_new"),
             self.admin_path("<int:pk>/test/", self.test_view, f"{prefix}_test"),
             *super().get_urls(),

@@ -14,12 +14,20 @@ from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
 from agents.models.types import AnyUser
 from agents.tools.mcp.configuration.config import ServerConfig, read_folders
 
-from ..admin_classes.secret_pairs import SecretPairsField
+from ..admin_classes.secret_pairs import SecretPairsField, merge_pairs
 
 # Each secret with the fields it was entered for: if they change, it must be entered again.
 SECRET_FIELDS = {"env": ("command", "args"), "headers": ("url",)}
 REENTER_SECRET = _(
     "%(field)s was set for a different URL or command. Enter the values again, or remove them."
+)
+REENTER_CLIENT_SECRET = _(
+    "The client secret was set for a different URL. Enter it again, or remove the client ID."
+)
+NO_CLIENT_ID = _("Enter the client ID that this secret belongs to.")
+KEEP_CLIENT_SECRET = _("Leave empty to keep the saved one.")
+CLIENT_SECRET_HELP = _(
+    "Leave empty if the client has none. Stored encrypted and never displayed again."
 )
 SECRET_SET = _(
     'Already set. Leave empty to keep it, or enter {} to remove it. Example: {"NAME": "value"}'
@@ -46,6 +54,8 @@ class ServerForm(forms.ModelForm):
             "max_instances",
             "url",
             "sign_in",
+            "oauth_client_id",
+            "oauth_client_secret",
             "headers",
             "command",
             "args",
@@ -54,13 +64,25 @@ class ServerForm(forms.ModelForm):
             "memory_mb",
             "cpu_seconds",
         ]
-        widgets = dict.fromkeys(
-            SECRET_FIELDS, WriteOnlyTextarea(attrs={"class": "vLargeTextField"})
-        )
+        widgets = {
+            **dict.fromkeys(
+                SECRET_FIELDS, WriteOnlyTextarea(attrs={"class": "vLargeTextField"})
+            ),
+            "oauth_client_id": forms.TextInput(
+                attrs={"class": "vLargeTextField", "autocomplete": "off", "spellcheck": "false"}
+            ),
+            "oauth_client_secret": forms.PasswordInput(
+                attrs={"class": "vLargeTextField", "autocomplete": "new-password"}
+            ),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.partly_kept: set[str] = set()  # secrets of which only some values were entered
+        if "oauth_client_secret" in self.fields:
+            is_set = bool(self.instance.oauth_client_secret)
+            note = KEEP_CLIENT_SECRET if is_set else CLIENT_SECRET_HELP
+            self.fields["oauth_client_secret"].help_text = note
         for name in [*SECRET_FIELDS, "args", "folders"]:
             if name in self.fields:
                 self.fields[name].widget.attrs["rows"] = 4 if name != "folders" else 2
@@ -90,6 +112,7 @@ class ServerForm(forms.ModelForm):
             call_timeout=cleaned.get("timeout") or self.instance.timeout,
             **secrets,
         )
+        self._check_client(cleaned, saved)
         if cleaned.get("sign_in") and cleaned.get("transport") == McpServer.Transport.STDIO:
             cleaned["sign_in"] = ""  # programs have no page to sign in on
         for problem in mcp_servers.validate(self.config, self.user):
@@ -102,6 +125,22 @@ class ServerForm(forms.ModelForm):
                     field if field in self.fields else None, translate(problem.sentence)
                 )
         return cleaned
+
+    def _check_client(self, cleaned: dict[str, Any], saved: McpServer | None) -> None:
+        """Keep the secret of the OAuth client only with its client ID and its URL."""
+        saved = saved or McpServer()
+        client_id = cleaned.get("oauth_client_id", saved.oauth_client_id)
+        is_typed = bool(cleaned.get("oauth_client_secret"))
+        if is_typed and not client_id:
+            self.add_error("oauth_client_id", NO_CLIENT_ID)
+        is_moved = cleaned.get("url", saved.url) != saved.url
+        is_other = client_id != saved.oauth_client_id
+        if is_other and not is_typed:
+            self.instance.oauth_client_secret = ""  # of the client before
+        elif is_moved and saved.oauth_client_secret and not is_typed:
+            self.add_error("oauth_client_secret", REENTER_CLIENT_SECRET)
+        if is_moved or is_other or is_typed:
+            self.instance.oauth_client = {}
 
     def clean_args(self) -> list[str]:
         args = self.cleaned_data["args"] or []
@@ -210,17 +249,11 @@ class ServerPageForm(ServerForm):
         return cleaned
 
     def _merge_pairs(self, name: str) -> Any:
-        """Return the values as they will be; None leaves the secret as it is."""
-        typed: dict[str, str | None] | None = self.cleaned_data[name]
-        if typed is None or (not typed and not getattr(self.instance, name)):
-            return None
-        kept = {key for key, value in typed.items() if value is None}
-        saved = getattr(self.instance, name).reveal() if kept else {}
-        if kept and len(kept) == len(typed) == len(saved):
-            return None
-        if kept:
+        secret = getattr(self.instance, name)
+        values, is_partly_kept = merge_pairs(self.cleaned_data[name], secret)
+        if is_partly_kept:
             self.partly_kept.add(name)
-        return {key: saved[key] if value is None else value for key, value in typed.items()}
+        return values
 
 
 def command_line(server: McpServer) -> str:

@@ -10,8 +10,9 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
@@ -166,8 +167,10 @@ class McpServerAdmin(ConsoleAdmin):
         return "—" if ms is None else formatting.milliseconds(ms)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Add the status only for saved servers."""
-        return [*self.fieldsets, self.status_fieldset] if obj else self.fieldsets
+        """Add the redirect URI, and the status only for saved servers."""
+        [basics, remote, *others] = self.fieldsets
+        status = [self.status_fieldset] if obj else []
+        return [basics, remote, _client_fieldset(request), *others, *status]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         """Make the name read-only, because it is the prefix of its tools' names."""
@@ -187,7 +190,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if change and {"url", "sign_in"} & {*form.changed_data}:
+        if change and {"url", "sign_in", "oauth_client_id"} & {*form.changed_data}:
             _end_sign_ins([obj])
         disconnect_on_commit(obj.name)
         if obj.transport == McpServer.Transport.STDIO:
@@ -294,6 +297,21 @@ class McpServerAdmin(ConsoleAdmin):
                 }
                 response.context_data |= {"cards": cards, "changeable": changeable}
         return response
+
+
+def _client_fieldset(request: HttpRequest) -> Any:
+    """Return the fields of an OAuth client, with the redirect URI to enter at the server."""
+    url = request.build_absolute_uri(reverse("runs:mcp_callback"))
+    context = {"redirect_uri": url}
+    help_text = render_to_string("admin/agents/mcpserver/_oauth_client.html", context)
+    return (
+        _("OAuth client"),
+        {
+            "fields": ["oauth_client_id", "oauth_client_secret"],
+            "classes": ["by-address", "by-sign-in", "collapse"],
+            "description": help_text,
+        },
+    )
 
 
 def _end_sign_ins(servers: Iterable[McpServer]) -> None:

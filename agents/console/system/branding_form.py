@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from agents.db.installation import branding
-from agents.db.installation.setting import ROWS
+from agents.db.installation.setting import ROWS, TextSetting
 from agents.web.branding import Branding
 
 LOGO_ENDINGS = ".png,.jpg,.jpeg,.webp,.svg"
@@ -122,7 +122,7 @@ class BrandingForm(forms.Form):
         return TextRow(label=text.label, fields=fields)
 
 
-def _widget(setting: branding.TextSetting) -> forms.Widget:
+def _widget(setting: TextSetting) -> forms.Widget:
     if setting.key == branding.BANNER_KIND.key:
         return forms.Select(choices=list(KIND_LABELS.items()))
     if setting.key == branding.BANNER_UNTIL.key:

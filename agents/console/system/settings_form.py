@@ -10,12 +10,19 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from agents.db.installation.configured import SETTINGS
-from agents.db.installation.setting import MICROS, Kind, Section, Setting
+from agents.db.installation.setting import (
+    MICROS,
+    SECTIONS_WITH_PAGE,
+    Kind,
+    Section,
+    Setting,
+)
 
 NO_LIMIT = _("No limit")
-# Branding has a page of its own.
 PAGE_SETTINGS = {
-    key: setting for key, setting in SETTINGS.items() if setting.section is not Section.BRANDING
+    key: setting
+    for key, setting in SETTINGS.items()
+    if setting.section not in SECTIONS_WITH_PAGE
 }
 
 
@@ -75,6 +82,9 @@ def form_field(setting: Setting[Any]) -> forms.Field:
     if setting.kind is Kind.BOOLEAN:
         box = forms.CheckboxInput(attrs={"class": "switch", "role": "switch"})
         return forms.BooleanField(required=False, widget=box, **options)
+    if setting.kind is Kind.TEXT:
+        line = forms.TextInput(attrs={"maxlength": int(setting.maximum)})
+        return forms.CharField(required=False, widget=line, **options)
     hint = {"placeholder": NO_LIMIT} if setting.is_optional else {}
     options |= {"required": not setting.is_optional}
     widget = forms.NumberInput(attrs={"inputmode": "decimal", **hint})

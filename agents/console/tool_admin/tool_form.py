@@ -13,10 +13,11 @@ from agents.catalog.tools import tool_factory
 from agents.db.installation import configured
 from agents.db.sentences import translate
 from agents.models import ToolRegistration
-from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.models.secret import UnreadableSecret
 from agents.models.types import LazyText
 
 from ..admin_classes.json_field import help_with_example
+from ..admin_classes.secret_pairs import SecretPairsField, merge_pairs
 from ..language_models.model_field import ModelInput
 from .tool_settings import default_approval, effect, load_tool, requires_approval
 
@@ -78,8 +79,8 @@ def fallback_problem(row: ToolRegistration, fallback: ToolRegistration) -> LazyT
 
 
 NOT_REPEATABLE = _(
-    "%(name)s must not be repeated, so it can't have a fallback: a failed call may "
-    "already have taken effect."
+    "%(name)s is irreversible, so it can't have a fallback: a failed call may already "
+    "have taken effect."
 )
 ONLY_READ = _(
     "Only read-only calls can be cached. Turn the cache off, or set “Side effects” to "
@@ -95,15 +96,14 @@ def _harm_rank(row: ToolRegistration) -> int:
 class ToolForm(forms.ModelForm):
     """Rejects what the engine couldn't use, with a message."""
 
+    keeps_some_headers = False  # only some were entered
+
     class Meta:
         widgets = {
             "description": forms.Textarea(attrs={"class": "vLargeTextField", "rows": 3}),
             "endpoint": forms.TextInput(attrs={"class": "vLargeTextField"}),
             "rerank_model": ModelInput(
                 attrs={"class": "vLargeTextField", "autocomplete": "off"}
-            ),
-            "headers": WriteOnlyTextarea(
-                attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
             ),
         }
         help_texts = {
@@ -130,7 +130,6 @@ class ToolForm(forms.ModelForm):
             cast(forms.ChoiceField, self.fields["method"]).choices = [
                 (method, method) for method in ToolRegistration.Method
             ]
-            self.fields["headers"].initial = None
         if "fallback" in self.fields:
             field = cast(forms.ModelChoiceField, self.fields["fallback"])
             field.queryset = ToolRegistration.objects.exclude(pk=self.instance.pk)
@@ -141,19 +140,20 @@ class ToolForm(forms.ModelForm):
             self.fields["max_retries"].widget.attrs["placeholder"] = default
         if "result_cache_seconds" in self.fields:
             self.fields["result_cache_seconds"].required = False
-        # Help that depends on the tool: its own description, saved headers.
+        # Help that depends on the tool.
         help_texts: dict[str, LazyText] = {"fallback": FALLBACK_HELP}
         tool = load_tool(self.instance) if self.instance.pk else None
         if tool:
             help_texts |= {
-                "effect": _tool_claim(Effect(tool.effect)),
+                "effect": f"{_tool_claim(Effect(tool.effect))} {RETRY_HELP}",
                 "approval": _tool_claim(default_approval(tool)),
             }
         if self.instance.source == Source.MCP and tool:
-            help_texts["effect"] = SERVER_CLAIM % {"what": Effect(tool.effect).label}
+            claim = SERVER_CLAIM % {"what": Effect(tool.effect).label}
+            help_texts["effect"] = f"{claim} {RETRY_HELP}"
         if self.instance.source == Source.HTTP:
-            help_texts |= {"description": DESCRIPTION_HELP, "effect": EFFECT_HELP}
-            help_texts["headers"] = HEADERS_SET if self.instance.headers else HEADERS_NOT_SET
+            help_texts["description"] = DESCRIPTION_HELP
+            help_texts["effect"] = f"{EFFECT_HELP} {RETRY_HELP}"
         for name in help_texts.keys() & self.fields.keys():
             self.fields[name].help_text = help_texts[name]
 
@@ -197,22 +197,14 @@ class ToolForm(forms.ModelForm):
             raise ValidationError(UNKNOWN_KEYS, params={"names": ", ".join(sorted(unknown))})
         return definition
 
-    def clean_headers(self) -> Any:
-        headers = self.cleaned_data["headers"]
-        if headers in (None, ""):
-            return headers
-        if not isinstance(headers, dict) or {*map(type, headers.values())} - {str}:
-            raise ValidationError(_("Enter a JSON object with string values: {…}."))
-        return headers
-
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.errors:
             return cleaned
         row = construct_instance(self, copy(self.instance))
         if row.source == Source.HTTP:
-            is_kept = self.instance.headers and cleaned.get("headers") in (None, "")
-            if is_kept and "endpoint" in self.changed_data:
+            is_kept = self.keeps_some_headers or cleaned.get("headers") in (None, "")
+            if self.instance.headers and is_kept and "endpoint" in self.changed_data:
                 # Saved headers would be sent to another endpoint.
                 self.add_error("headers", REENTER_HEADERS)
             elif wrong := invalid_part(row):
@@ -224,6 +216,26 @@ class ToolForm(forms.ModelForm):
         if row.result_cache and not self.errors and effect(row) != Effect.READ:
             self.add_error("result_cache", ONLY_READ)
         return cleaned
+
+
+class HttpToolForm(ToolForm):
+    """The form of an HTTP tool as people enter it: a row for each header."""
+
+    headers = SecretPairsField(
+        label=_("Headers"),
+        add_label=_("Add header"),
+        help_text=_("Values are stored encrypted and never displayed again."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast(SecretPairsField, self.fields["headers"]).show_saved(self.instance.headers)
+
+    def clean_headers(self) -> Any:
+        headers, self.keeps_some_headers = merge_pairs(
+            self.cleaned_data["headers"], self.instance.headers
+        )
+        return headers
 
 
 def _tool_claim(choice: ToolRegistration.Effect | ToolRegistration.ApprovalMode) -> str:
@@ -239,15 +251,10 @@ DESCRIPTION_REQUIRED = _("Enter a description. The model uses it to choose tools
 DESCRIPTION_HELP = _(
     "Tool description for the model. Leave empty to use the one in the definition."
 )
-EFFECT_HELP = _("Tool default: GET is read-only, other methods must not be repeated.")
-HEADERS_SET = _("Already set. Leave empty to keep them, or enter {} to remove them.")
-HEADERS_NOT_SET = _(
-    "JSON object with string values, encrypted and never displayed again: "
-    '{"Authorization": "Bearer …"}'
-)
+EFFECT_HELP = _("Tool default: GET is read-only, other methods are irreversible.")
+RETRY_HELP = _("A failed call that makes changes is retried, an irreversible one never is.")
 REENTER_HEADERS = _(
-    "These headers were set for a different endpoint. Enter them "
-    "again, or enter {} to remove them."
+    "These headers were set for a different endpoint. Enter their values again, or remove them."
 )
 NAME_TAKEN = _("%(agent)s uses this name to hand off to another agent. Choose another name.")
 OBJECT_REQUIRED = _('Parameters must be a JSON Schema that starts with {"type": "object"}.')

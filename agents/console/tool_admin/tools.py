@@ -34,7 +34,7 @@ from . import (
     tool_settings,
     tool_tester,
 )
-from .tool_form import ToolForm
+from .tool_form import HttpToolForm, ToolForm
 from .tool_settings import (
     effect,
     input_schema,
@@ -212,6 +212,13 @@ class ToolRegistrationAdmin(SwitchableAdmin):
             return "—"
         url = reverse("admin:agents_mcpserver_change", args=[row.server_id])
         return format_html('<a href="{}#tool-{}">{}</a>', url, row.pk, PENDING_CHANGE)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> Any:
+        if obj is None or obj.source == Source.HTTP:
+            options = {"form": HttpToolForm, **options}
+        return super().get_form(request, obj, change, **options)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         if db_field.name == "collections":

@@ -5,7 +5,7 @@ audit log and configuration files have them; their page is *Settings → Brandin
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,9 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents.db.sanitize import visible_name
 from agents.models.types import LazyText
 
-from .setting import Kind, Section, Setting
+from .setting import Section, TextSetting
 
 INFO = "info"
 WARNING = "warning"
@@ -27,33 +26,6 @@ BANNER_KINDS = (INFO, WARNING)
 MAX_QUESTIONS = 4
 LABEL = gettext_lazy("{label} ({language})")
 COLOR = re.compile(r"#[0-9a-f]{6}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextSetting(Setting[str]):
-    """A text; empty if the installation uses the product's own."""
-
-    section: Section = Section.BRANDING
-    kind: Kind = Kind.TEXT
-    default: str = ""
-    parse: Callable[[str], str] = str  # returns a valid text, or raises ValidationError
-    max_lines: int = 1
-
-    def clean(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise ValidationError(_("Must be text."))
-        lines = (visible_name(line) for line in value.splitlines())
-        written = [line for line in lines if line]
-        text = " ".join(written) if self.max_lines == 1 else "\n".join(written)
-        if len(text.splitlines()) > self.max_lines:
-            raise ValidationError(
-                _("Enter %(most)d lines or fewer.") % {"most": self.max_lines}
-            )
-        if any(len(line) > self.maximum for line in text.splitlines()):
-            raise ValidationError(
-                _("Use %(most)d characters or fewer.") % {"most": self.maximum}
-            )
-        return self.parse(text) if text else self.default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +49,7 @@ def _localized(key: str, label: LazyText, **options: Any) -> LocalizedText:
     by_language = {
         code: TextSetting(
             key=f"{key}_{code}",
+            section=Section.BRANDING,
             label=format_lazy(LABEL, label=label, language=language),
             **options,
         )
@@ -120,12 +93,14 @@ START_QUESTIONS = _localized(
 )
 COLOR_SETTING = TextSetting(
     key="brand_color",
+    section=Section.BRANDING,
     label=gettext_lazy("Accent color"),
     maximum=7,
     parse=_parse_color,
 )
 BANNER_KIND = TextSetting(
     key="banner_kind",
+    section=Section.BRANDING,
     label=gettext_lazy("Kind of banner"),
     default=INFO,
     maximum=10,
@@ -133,6 +108,7 @@ BANNER_KIND = TextSetting(
 )
 BANNER_UNTIL = TextSetting(
     key="banner_until",
+    section=Section.BRANDING,
     label=gettext_lazy("Last day of the banner"),
     maximum=10,
     parse=_parse_day,

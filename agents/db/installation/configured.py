@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from . import branding
+from . import branding, contact, default_models
 from .setting import Kind, Section, Setting
 
 DAYS = _("days")
@@ -359,7 +359,7 @@ TOOL_RETRIES: Setting[int] = Setting(
     key="tool_retries",
     section=Section.TOOLS,
     label=_("Max retries of a tool call"),
-    help=_("Calls that must not be repeated are never retried."),
+    help=_("Irreversible calls are never retried."),
     default=2,
     maximum=10,
 )
@@ -477,4 +477,5 @@ AUDIT_RETENTION_DAYS: Setting[int | None] = Setting(
 SETTINGS: dict[str, Setting[Any]] = {
     setting.key: setting for setting in list(globals().values()) if isinstance(setting, Setting)
 }
-SETTINGS |= branding.SETTINGS
+SETTINGS |= {contact.CONTACT.key: contact.CONTACT} | branding.SETTINGS
+SETTINGS |= default_models.SETTINGS

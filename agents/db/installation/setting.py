@@ -1,5 +1,6 @@
 """One setting of the installation: its type, limits and current value."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -12,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents.db.row_cache import RowCache
+from agents.db.sanitize import visible_name
 from agents.models import InstallationSetting
 
 MICROS = 1_000_000
@@ -43,7 +45,8 @@ class Section(StrEnum):
     MODELS = "models"
     TOOLS = "tools"
     RETENTION = "retention"
-    BRANDING = "branding"  # on a page of its own
+    BRANDING = "branding"
+    DEFAULT_MODELS = "default_models"
 
     @property
     def label(self) -> Promise:
@@ -61,7 +64,10 @@ SECTION_LABELS = {
     Section.TOOLS: gettext_lazy("Tools"),
     Section.RETENTION: gettext_lazy("Retention"),
     Section.BRANDING: gettext_lazy("Branding"),
+    Section.DEFAULT_MODELS: gettext_lazy("Default models"),
 }
+# They aren't on the page Settings.
+SECTIONS_WITH_PAGE = frozenset({Section.BRANDING, Section.DEFAULT_MODELS})
 
 
 @cache
@@ -144,8 +150,34 @@ class Setting(Generic[Value]):
         if self.kind is Kind.MONEY:
             return f"${value / MICROS:,.2f}"
         if self.kind is Kind.TEXT:
-            return str(value)
+            return str(value) or _("None")
         return f"{value:,g}" if self.kind is Kind.NUMBER else f"{int(value):,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSetting(Setting[str]):
+    """A text; the default if it is empty."""
+
+    kind: Kind = Kind.TEXT
+    default: str = ""
+    parse: Callable[[str], str] = str  # returns a valid text, or raises ValidationError
+    max_lines: int = 1
+
+    def clean(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValidationError(_("Must be text."))
+        lines = (visible_name(line) for line in value.splitlines())
+        written = [line for line in lines if line]
+        text = " ".join(written) if self.max_lines == 1 else "\n".join(written)
+        if len(text.splitlines()) > self.max_lines:
+            raise ValidationError(
+                _("Enter %(most)d lines or fewer.") % {"most": self.max_lines}
+            )
+        if any(len(line) > self.maximum for line in text.splitlines()):
+            raise ValidationError(
+                _("Use %(most)d characters or fewer.") % {"most": self.maximum}
+            )
+        return self.parse(text) if text else self.default
 
 
 def save(setting: Setting[Any], value: Any) -> bool:

@@ -31,7 +31,7 @@ SIZES: tuple[tuple[str, dict[Shape, str]], ...] = (
     ("dall-e-3", {"square": "1024x1024", "landscape": "1792x1024", "portrait": "1024x1792"}),
     ("", {"square": "1024x1024", "landscape": "1280x768", "portrait": "768x1280"}),
 )
-CONFIGURE = "Ask an administrator to set ASHIATO_IMAGE_MODEL."
+CONFIGURE = "Ask an administrator to choose an image model."
 NOT_AN_IMAGE = "The image model returned something that is not an image."
 MAX_TEXT_CHARS = 8_000
 OCR_SECONDS = 30.0
@@ -99,12 +99,12 @@ async def describe(name: str, question: str) -> str:
     image = await database.run(_find_image, call_context.current().chat_id, name)
     text = image.text or await asyncio.to_thread(_recognize, image)
     recognized = f"Text in the image:\n{text[:MAX_TEXT_CHARS]}" if text else NO_TEXT
-    service = services.find("vision")
     if image.is_private:
         return f"{recognized}\n\n{HIDES_DATA}"
-    if service is None:
-        return f"{recognized}\n\n{NO_VISION}"
     try:
+        service = services.find("vision")
+        if service is None:
+            return f"{recognized}\n\n{NO_VISION}"
         description = await metered_media.describe_image(
             service, image.data, image.mime_type, question=question or DEFAULT_QUESTION
         )

@@ -4,13 +4,13 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
 from markdown_it import MarkdownIt
 
 from agents.db import database
+from agents.db.installation import default_models
 from agents.knowledge.files import store
 from agents.llm import media_prices
 from agents.llm.media_models import MediaModel
@@ -32,7 +32,10 @@ UNSPOKEN = {"fence", "code_block", "html_block", "html_inline", "image"}
 
 
 def find_voice(run: Run) -> MediaModel | None:
-    """Return the voice for a run's answer; None if the browser has to read it."""
+    """Return the voice for a run's answer; None if the browser has to read it.
+
+    Raises ModelError if its key can't be read.
+    """
     agent = run.agent
     if agent is not None and agent.personal_data == Agent.PersonalData.HIDDEN:
         return None  # another model must not read what the agent's own model may not
@@ -73,7 +76,7 @@ def split(text: str) -> Iterator[str]:
 
 def saved_name(voice: MediaModel, text: str) -> str:
     """Return the name under which this text by this voice is saved."""
-    key = "\0".join([voice.model, settings.ENVIRONMENT.speech_voice, text])
+    key = "\0".join([voice.model, default_models.SPEECH_VOICE.value, text])
     return f"speech-{sha256(key.encode()).hexdigest()[:40]}.mp3"
 
 
@@ -89,7 +92,7 @@ async def speak(run: Run, voice: MediaModel, text: str) -> AsyncIterator[bytes]:
     """
     sound = bytearray()
     for piece in split(text):
-        voice_name = settings.ENVIRONMENT.speech_voice
+        voice_name = default_models.SPEECH_VOICE.value
         is_charged = False
         stream = metered_media.speak(voice, piece, voice=voice_name, payer=payer_of(run))
         async for data in stream:

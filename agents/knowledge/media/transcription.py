@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
+from agents.db.installation import default_models
 from agents.engine.errors import AgentError
 from agents.knowledge.parsing import UnreadableDocument
 from agents.llm import media_api, media_prices
@@ -72,9 +73,12 @@ def transcribe(
     """
     if not services.can_transcribe():
         raise UnreadableDocument(services.NO_TRANSCRIPTION)
-    if is_private and settings.ENVIRONMENT.whisper_model is None:
+    if is_private and not services.can_transcribe_here():
         raise UnreadableDocument(PRIVATE)
-    service = None if is_private else services.find("transcription")
+    try:
+        service = None if is_private else services.find("transcription")
+    except AgentError as error:
+        raise UnreadableDocument(error.with_advice()) from error
     with tempfile.TemporaryDirectory(prefix="sound-") as folder:
         path, mime_type, seconds = _prepare(path, mime_type, Path(folder), report)
         if sound.is_silent(path):
@@ -84,7 +88,7 @@ def transcribe(
         else:
             name = f"recording.{ENDINGS.get(mime_type, 'mp3')}"
             upload = Upload(name=name, mime_type=mime_type, data=path.read_bytes())
-            language = settings.ENVIRONMENT.transcription_language
+            language = default_models.TRANSCRIPTION_LANGUAGE.value
             try:
                 work = metered_media.transcribe(
                     service, upload, seconds=seconds, language=language
@@ -151,7 +155,7 @@ def _listen_here(path: Path, folder: Path, report: Report) -> dict[str, Any]:
     request = {
         "path": str(path),
         "model": str(environment.whisper_model),
-        "language": environment.transcription_language or None,
+        "language": default_models.TRANSCRIPTION_LANGUAGE.value or None,
     }
     grant = sandbox.Grant(
         seconds=environment.transcription_seconds,

@@ -129,12 +129,12 @@ def _extract(
 
 def _describe(frame: Path, progress: Progress, watched: _Watched) -> str:
     """Return a frame's description by a vision model, or the text in it."""
-    service = None if watched.is_private else services.find("vision")
-    if service is not None:
-        work = metered_media.describe_image(
-            service, frame.read_bytes(), "image/jpeg", question=QUESTION, max_tokens=200
-        )
-        with suppress(AgentError):
+    with suppress(AgentError):
+        service = None if watched.is_private else services.find("vision")
+        if service is not None:
+            work = metered_media.describe_image(
+                service, frame.read_bytes(), "image/jpeg", question=QUESTION, max_tokens=200
+            )
             description = run_watched(work, lambda: progress(0, 0))
             watched.usage.append(description.usage)
             return " ".join(description.text.split())

@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from agents.db import claims
+from agents.db.installation import default_models
 from agents.db.periodic import periodic, stopping
 from agents.models import Chunk, ChunkVector, EmbeddingIndex
 
@@ -97,8 +98,8 @@ def check_dimension(index: EmbeddingIndex, dimension: int) -> None:
         model=index.model, version=VERSION, dimension=dimension, status=index.Status.BUILDING
     )
     raise embeddings.EmbeddingUnavailable(
-        f"{index.model} now returns {dimension} numbers per text instead of {index.dimension}. "
-        "All documents are being indexed again."
+        f"{default_models.label_of(index.model)} now returns {dimension} numbers per text "
+        f"instead of {index.dimension}. All documents are being indexed again."
     )
 
 

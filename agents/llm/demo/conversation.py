@@ -102,7 +102,11 @@ class Finding(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """The state that decides the next step; `works` says whether a step may have a result."""
+    """The state that decides the next step; `works` says whether a step may have a result.
+
+    `administrator` is where the user asks for a real model: a URL, if there is one, and None
+    for users who can connect a model themselves.
+    """
 
     question: Question
     earlier: Question | None = None
@@ -113,6 +117,7 @@ class Situation(NamedTuple):
     today: date = date.min
     is_planner: bool = False
     works: Callable[[str], bool] = lambda name: True
+    administrator: str | None = None
 
     def tool(self, keyword: str, argument: str) -> Offer | None:
         """Return the tool with this name, this word in its name, or this argument."""

@@ -33,7 +33,10 @@ class DemoTurn(NamedTuple):
 
 
 class DemoModel:
-    """Streams chat completion chunks; `delay` is the pause between two, in seconds."""
+    """Streams chat completion chunks; `delay` is the pause between two, in seconds.
+
+    `administrator` is where its user asks for a real model, as in a `Situation`.
+    """
 
     label = DEMO_LABEL
     route = "demo"
@@ -41,6 +44,7 @@ class DemoModel:
     def __init__(self, delay: float = 0.02, today: Callable[[], date] = date.today) -> None:
         self.delay = delay
         self.today = today
+        self.administrator: str | None = None
 
     async def stream(
         self,
@@ -54,6 +58,7 @@ class DemoModel:
         form = None if offered else forms.read(messages, parameters.get("response_format"))
         situation = conversation.read(form[1] if form else messages, offered)
         situation = experiences.apply(situation, messages)
+        situation = situation._replace(administrator=self.administrator)
         turn = self._turn(messages, situation, form)
         text = json.dumps([messages, tools], ensure_ascii=False, default=str)
         mark = blake2s(text.encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
@@ -91,7 +96,7 @@ class DemoModel:
         schema, request = form or ({}, messages)
         fields = [*(schema.get("properties") or ())]
         if fields == [*PLAN_SCHEMA["properties"]]:
-            thought, plan = planner.write(request, today)
+            thought, plan = planner.write(request, today, self.administrator)
             return DemoTurn(thought, answer=json.dumps(plan, ensure_ascii=False))
         if fields == [*cast(Any, EVALUATION_SCHEMA["properties"])]:
             return DemoTurn(answer=json.dumps(planner.check(request), ensure_ascii=False))

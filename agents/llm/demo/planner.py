@@ -39,7 +39,9 @@ _SHOP = Offer("database", "customers()\nproducts()\norders()")
 _TOOLS = (Offer("calculator"), Offer("search"), _SHOP)
 
 
-def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]]:
+def write(
+    messages: Sequence[Message], today: date, administrator: str | None = None
+) -> tuple[str, dict[str, Any]]:
     """Return a thought and the plan in its schema; `cancel` says why there is none."""
     system = "\n".join(
         message_text(message) for message in messages if message["role"] == "system"
@@ -67,6 +69,7 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
         today=today,
         is_planner=True,
         works=works,
+        administrator=administrator,
     )
     listed = re.search(r"^Roles: (.+)$", system, re.MULTILINE)
     roles = listed[1].split(", ") if listed else []

@@ -178,7 +178,7 @@ def fallback(situation: Situation) -> str:
     examples = _examples(situation)
     quoted = say("comma").join(say("quoted", text=example) for example in examples)
     key = "fallback" if examples else "fallback_without_tools"
-    return say(key, examples=quoted, link=ADD_MODEL)
+    return say(key, examples=quoted, more=_more(situation))
 
 
 def offered_examples(text: str) -> list[str]:
@@ -197,7 +197,16 @@ def introduction(situation: Situation) -> str:
         paragraphs.append(say("planning"))
     if examples := [f"- {example}" for example in _examples(situation)]:
         paragraphs.append("\n".join([say("try"), "", *examples]))
-    return "\n\n".join([*paragraphs, say("connect", link=ADD_MODEL)])
+    return "\n\n".join([*paragraphs, say("connect", more=_more(situation))])
+
+
+def _more(situation: Situation) -> str:
+    """Say how to get a real model, which only administrators can connect."""
+    say = situation.question.say
+    if situation.administrator is None:
+        return say("connect_model", link=ADD_MODEL)
+    key = "ask_contact" if situation.administrator else "ask_administrator"
+    return say(key, link=situation.administrator)
 
 
 def failure(finding: Finding, question: Question) -> str:

@@ -31,6 +31,8 @@ NON_CHAT_MODELS = re.compile(
 )
 # Their lists are public, so that they say nothing about a key.
 PUBLIC_LISTS = frozenset({"nvidia_nim", "deepinfra"})
+# What chats, embeds, or makes images.
+GEMINI_METHODS = frozenset({"generateContent", "embedContent", "predict"})
 KeyCheck = Literal["accepted", "unchecked"]
 
 
@@ -46,14 +48,19 @@ class ListedModel:
 
     name: str
     note: str = ""
+    is_chat: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelList:
-    """What a server offers; `key` is what its answer says about the key."""
+    """What a server offers; `key` is what its answer says about the key.
+
+    `others` are models that don't chat: for embeddings, sound or images.
+    """
 
     models: tuple[ListedModel, ...]
     key: KeyCheck
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +110,16 @@ async def list_models(
         name = settings.model if is_named else provider_label(server.prefix)
         # Not `from error`: a server's message may contain the key.
         raise explain(failure, model=name, secrets=[server.key]) from None
-    chat_models = (model for model in models if not NON_CHAT_MODELS.search(model.name))
-    unique = {model.name: model for model in chat_models if model.name}
+    unique = {model.name: model for model in models if model.name}
+    chat_models = {
+        name: model
+        for name, model in unique.items()
+        if model.is_chat and not NON_CHAT_MODELS.search(name)
+    }
     return ModelList(
-        models=tuple(unique.values())[:MAX_MODELS],
+        models=tuple(chat_models.values())[:MAX_MODELS],
         key="accepted" if is_checked else "unchecked",
+        others=tuple(name for name in unique if name not in chat_models)[:MAX_MODELS],
     )
 
 
@@ -146,9 +158,11 @@ async def _fetch_models(server: _Server) -> list[ListedModel]:
             models = []
             for item in _mappings(items or ()):
                 name = str(item.get("name", "")).removeprefix("models/")
-                if name and "generateContent" in (item.get("supportedGenerationMethods") or ()):
+                methods = item.get("supportedGenerationMethods") or ()
+                if name and not GEMINI_METHODS.isdisjoint(methods):
                     note = _note(item.get("displayName"), name)
-                    models.append(ListedModel(name=name, note=note))
+                    is_chat = "generateContent" in methods
+                    models.append(ListedModel(name=name, note=note, is_chat=is_chat))
             return models
         case "azure":
             # Azure lists what can be deployed, not what is; but it checks the key.
@@ -199,9 +213,13 @@ def _read(listing: Any, group: str, name: str, note: str) -> list[ListedModel]:
     if not isinstance(items, list):
         raise ModelsNotListed
     return [
-        ListedModel(name=text, note=_note(item.get(note), text))
+        ListedModel(
+            name=text,
+            note=_note(item.get(note), text),
+            is_chat=item.get("type") != "embeddings",
+        )
         for item in _mappings(items)
-        if isinstance(text := item.get(name), str) and item.get("type") != "embeddings"
+        if isinstance(text := item.get(name), str)
     ]
 
 

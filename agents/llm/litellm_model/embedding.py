@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from agents.engine.errors import AgentError
 from agents.engine.resilience import RetryPolicy
@@ -22,6 +23,9 @@ class EmbeddingClient:
     model: str
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
+    # Of providers that need more than a URL and a key, under LiteLLM's names.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     retries: int = 2
 
     def embed(self, texts: Sequence[str], deadline: float = 60.0) -> list[list[float]]:
@@ -43,13 +47,20 @@ class EmbeddingClient:
 
     def _request(self, texts: list[str], seconds: float) -> list[list[float]]:
         settings = model_parameters.ModelSettings(
-            model=self.model, base_url=self.base_url, api_key=self.api_key
+            model=self.model,
+            base_url=self.base_url,
+            api_key=self.api_key,
+            options=self.options,
+            secrets=self.secrets,
         )
         litellm = warm_up().result(timeout=60)
         if modules := PROVIDER_MODULES.get(model_parameters.provider_prefix(self.model)):
             import_modules(modules).result(timeout=60)
         try:
             response = litellm.embedding(
+                **self.options,
+                **self.secrets,
+                **model_parameters.blank_credentials(settings),
                 model=model_parameters.full_name(self.model),
                 input=texts,
                 api_key=model_parameters.resolve_key(settings, os.environ),
@@ -60,6 +71,7 @@ class EmbeddingClient:
             )
         except Exception as error:
             # Not `from error`: a provider's message may contain the key, and logs print causes.
-            raise explain(error, model=self.model, secrets=(self.api_key,)) from None
+            secrets = (self.api_key, *self.secrets.values())
+            raise explain(error, model=self.model, secrets=secrets) from None
         rows = sorted(response.data, key=lambda row: int(row["index"]))
         return [[float(number) for number in row["embedding"]] for row in rows]

@@ -92,10 +92,16 @@ def _request(service: MediaModel) -> dict[str, Any]:
             **limits,
         }
     settings = model_parameters.ModelSettings(
-        model=service.model, base_url=service.url or None, api_key=service.key
+        model=service.model,
+        base_url=service.url or None,
+        api_key=service.key,
+        options=service.options,
+        secrets=service.secrets,
     )
     model_parameters.check(settings)
     return {
+        **service.options,
+        **service.secrets,
         **model_parameters.blank_credentials(settings),
         "model": model_parameters.full_name(service.model),
         "api_key": model_parameters.resolve_key(settings, service.environ),

@@ -2,6 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from agents.db.installation import default_models
 from agents.knowledge import embeddings
 from agents.knowledge.retrieval import vector_index
 from agents.models import EmbeddingIndex
@@ -17,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         if embeddings.configured_model() == embeddings.OFF:
-            self.stdout.write("Search by meaning is off (ASHIATO_EMBEDDING_MODEL=off).")
+            self.stdout.write("Search by meaning is off: the embedding model is “Words only”.")
             return
         if options["all"]:
             vector_index.rebuild()
@@ -25,6 +26,7 @@ class Command(BaseCommand):
         for index in EmbeddingIndex.objects.all():
             count = index.vectors.filter(window=0).count()
             note = f"  {index.problem}" if index.problem else ""
-            self.stdout.write(f"{index.model}  {index.status}  {count} passages{note}")
+            model = default_models.label_of(index.model)
+            self.stdout.write(f"{model}  {index.status}  {count} passages{note}")
         if not is_done:
             self.stderr.write("Not complete: another process is at it, or the model failed.")

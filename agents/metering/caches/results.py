@@ -4,13 +4,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
+
 from agents.access import permissions
 from agents.db import database
 from agents.engine import call_context
 from agents.engine.result_cache import CachedResult, digest
 from agents.engine.text import CUT_NOTE
 from agents.engine.tool import ToolInput, ToolResult
-from agents.models import CacheGroup, DatabaseConnection, McpServer, ToolRegistration
+from agents.models import (
+    CacheGroup,
+    DatabaseConnection,
+    McpServer,
+    McpSignIn,
+    ToolRegistration,
+)
 from agents.models.metering.caches import CacheKind
 from agents.models.secret import EncryptedValue, UnreadableSecret
 from agents.tools.mcp.errors import ServerUnavailable
@@ -68,6 +76,8 @@ class ToolResultStore:
     user_id: int | None = None
     run_id: int | None = None
     is_code: bool = False  # the installation's own code can see the person and the chat
+    # The MCP server that is called with an OAuth account, and whose it is; None for everyone's.
+    account: tuple[int, int | None] | None = None
 
     @property
     def source(self) -> str:
@@ -93,6 +103,9 @@ class ToolResultStore:
             scope = user_rights.fingerprint
         if self.tool in closed_tools or not scope:
             return ""
+        sign_in = _sign_in(*self.account) if self.account else []
+        if sign_in is None:
+            return ""
         group = groups.open_group(self.group)
         if not groups.is_known_everywhere(group):
             return ""
@@ -107,6 +120,7 @@ class ToolResultStore:
                 instance,
                 scope,
                 input if isinstance(input, str) else {"arguments": dict(input)},
+                *sign_in,
             ]
         )
 
@@ -157,6 +171,16 @@ def is_cacheable(result: ToolResult) -> bool:
     has_parts = bool(result.attachments) or result.sources is not None
     is_stale = result.max_age is not None and result.max_age <= 0
     return not (result.is_error or has_parts or is_stale or CUT_NOTE.search(result.output))
+
+
+def _sign_in(server: int, user: int | None) -> list[str] | None:
+    """Return which sign-in calls are made with; None if there is none.
+
+    Another one may be to another account.
+    """
+    rows = McpSignIn.objects.filter(Q(user_id=user), server_id=server)
+    row = rows.values_list("url", "signed_in_at").first()
+    return [row[0], row[1].isoformat()] if row else None
 
 
 def tool_version(row: ToolRegistration) -> str:

@@ -28,8 +28,8 @@ class AgentTool(models.Model):
     class Effect(models.TextChoices):
         AS_SET_UP = "", _("tool default")
         READ = "read", _("read-only")
-        IDEMPOTENT = "idempotent", _("can be repeated")
-        AT_MOST_ONCE = "at_most_once", _("must not be repeated")
+        IDEMPOTENT = "idempotent", _("makes changes")
+        AT_MOST_ONCE = "at_most_once", _("irreversible")
 
     class Sending(models.TextChoices):
         AUTO = "", _("if it fits the message")

@@ -5,7 +5,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from ..secret import EncryptedJSONField
+from ..secret import EncryptedJSONField, EncryptedTextField
 from ..sentence_fields import SentenceField
 
 
@@ -90,6 +90,11 @@ class McpServer(models.Model):
             "show or change what belongs to one person."
         ),
     )
+    oauth_client_id = models.CharField(
+        _("client ID"), max_length=500, blank=True, default="", db_default=""
+    )
+    oauth_client_secret = EncryptedTextField(_("client secret"), blank=True, default="")
+    # How this product is registered; with a client ID, only where that ID was used first.
     oauth_client = EncryptedJSONField(blank=True, default=dict, editable=False)
     enabled = models.BooleanField(_("enabled"), default=True)
     trusts_annotations = models.BooleanField(

@@ -29,8 +29,8 @@ class ToolRegistration(Restricted):
     class Effect(models.TextChoices):
         TOOL = "", _("as declared by the tool")
         READ = "read", _("read-only")
-        IDEMPOTENT = "idempotent", _("can be repeated")
-        AT_MOST_ONCE = "at_most_once", _("must not be repeated")
+        IDEMPOTENT = "idempotent", _("makes changes")
+        AT_MOST_ONCE = "at_most_once", _("irreversible")
 
     class AlwaysAllow(models.TextChoices):
         NEVER = "never", _("never")
@@ -74,7 +74,7 @@ class ToolRegistration(Restricted):
         validators=[MaxValueValidator(10)],
         help_text=_(
             "How many times a failed call is retried, 0–10. Leave empty to use the value "
-            "in Settings. Calls that must not be repeated are never retried."
+            "in Settings. Irreversible calls are never retried."
         ),
     )
     collections = models.ManyToManyField(
@@ -102,8 +102,8 @@ class ToolRegistration(Restricted):
         default=AlwaysAllow.NEVER,
         db_default=AlwaysAllow.NEVER,
         help_text=_(
-            "Whether users can approve all further calls at once. Calls that must not be "
-            "repeated can be allowed only within one chat."
+            "Whether users can approve all further calls at once. Irreversible calls can be "
+            "allowed only within one chat."
         ),
     )
     top_k = models.PositiveSmallIntegerField(

@@ -33,6 +33,12 @@ class SignInFailed(ServerUnavailable):
     message = _("The sign-in wasn't completed.")
 
 
+OTHER_AUTHORIZATION_SERVER = _(
+    "This server now uses another authorization server than the client ID is for. If that is "
+    "right, enter the client ID of the new one in its settings, under “OAuth client”."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
     """What is saved of a sign-in, as the SDK's models in JSON; empty if there is nothing."""
@@ -58,6 +64,11 @@ class SignIn(Protocol):
     @property
     def redirect_uri(self) -> str:
         """Where the authorization server sends the user back to."""
+        ...
+
+    @property
+    def metadata_url(self) -> str:
+        """Where our client metadata document is; empty if it can't be read from outside."""
         ...
 
     async def load(self) -> Credentials: ...

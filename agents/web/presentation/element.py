@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from html import escape
 
 from django.utils.html import conditional_escape
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from agents.models.types import LazyText
 
 FIELD = re.compile(r"\{(\w+)\}")
+# In a frame: the element takes the place of the one with the same ID.
+OUT_OF_BAND = mark_safe(' hx-swap-oob="true"')
 
 
 class Element:

@@ -92,9 +92,7 @@ def evidence_sources(evidence: Evidence, view: RunView | None = None) -> SafeStr
     if cited:
         elements += [format_html("<h3>{}</h3>", _("Sources")), render_list(cited[:MAX_OPEN])]
     more = cited[MAX_OPEN:]
-    read_label = ngettext(
-        "Also read: %(count)s passage", "Also read: %(count)s passages", len(read)
-    ) % {"count": len(read)}
+    read_label = _read_label(len(read))
     if more:
         heading = format_html("<h3>{}</h3>", read_label) if read else ""
         label = _("Show all %(count)d") % {"count": len(cited)}
@@ -103,6 +101,28 @@ def evidence_sources(evidence: Evidence, view: RunView | None = None) -> SafeStr
     elif read:
         elements.append(FOLDED(label=read_label, content=render_list(read)))
     return SOURCES(content=join(elements))
+
+
+def source_names(view: RunView) -> dict[str, list[str]]:
+    """Return the same sources by their names, below their headings, for documents."""
+    if not view.sources:  # most answers have none, and needn't be rendered
+        return {}
+    evidence = view.evidence if view.has_evidence else view.output_evidence
+    if evidence is None:
+        return {}
+    cited = [f"[{number}] {_name(source)}" for number, source in evidence.listed]
+    read = [_name(source) for source in evidence.also_read]
+    names = {_("Sources"): cited, _read_label(len(read)): read}
+    return {heading: sources for heading, sources in names.items() if sources}
+
+
+def _read_label(passages: int) -> str:
+    label = ngettext("Also read: %(count)s passage", "Also read: %(count)s passages", passages)
+    return label % {"count": passages}
+
+
+def _name(source: Observation) -> str:
+    return " · ".join(filter(None, (source.title, source.detail)))
 
 
 def _source(

@@ -25,11 +25,14 @@ from . import (
     PlanView,
     RunView,
     StepView,
+    answer_fragments,
     run_fragments,
+    step_fragments,
     step_views,
     visible_steps,
 )
 from .markdown import BoundedMarkdown, StreamingMarkdown
+from .steps.activity import WRITING, current_activity, doing
 
 START_TYPES = [EventType.RUN_STARTED, EventType.STEP_STARTED]
 REDRAW_TYPES = {EventType.RUN_FINISHED, EventType.RUN_PAUSED}
@@ -58,6 +61,7 @@ class LiveRunView:
     streaming_steps: set[int] = field(default_factory=set)
     thought_chars: dict[int, int] = field(default_factory=dict)  # characters sent, per step
     speaker: str = ""  # agent of the last event
+    open_steps: dict[int, str] = field(default_factory=dict)  # what each of them does
     markdown: StreamingMarkdown = field(default_factory=BoundedMarkdown)
     masker: Masker | None = None  # masks personal data for this page
     new_run: Run | None = None  # the row of a run that was just created
@@ -94,9 +98,12 @@ class LiveRunView:
         if run is None or run.is_live:
             return ""
         view = RunView(self._mask(run), self.place, viewer=self.viewer, masker=self.masker)
-        frames = [run_fragments.corrected_note(view), run_fragments.correction_section(view)]
+        frames = [
+            answer_fragments.corrected_note(view),
+            answer_fragments.correction_section(view),
+        ]
         if self.place == "chat" and view.is_own:
-            frames.insert(0, run_fragments.rating(view))
+            frames.insert(0, answer_fragments.rating(view))
         return "".join(frames)
 
     def memory_frames(self) -> str:
@@ -124,6 +131,8 @@ class LiveRunView:
         self.outline = Outline()
         rows = self._visible_steps(view.steps)
         self.outline.take(rows)
+        self.open_steps = {}
+        self._follow_steps(view.steps)
         self.streaming_steps = {step.number for step in rows if step.is_streaming}
         self.markdown = view.markdown if run.is_live else BoundedMarkdown()
         # Counted where a row is sent whole; later text is sent piece by piece.
@@ -163,8 +172,12 @@ class LiveRunView:
         """Return frames for text events, without reading a row."""
         self.seq = events[-1]["seq"]
         answer, thoughts = self._masked_deltas(events)
-        frames = [self._thought_frame(step, text) for step, text in thoughts.items()]
-        return "".join([*frames, self._answer_frame(answer)])
+        frames: list[str] = [self._thought_frame(step, text) for step, text in thoughts.items()]
+        is_first = not self.markdown.shown_chars
+        frames.append(self._answer_frame(answer))
+        if answer and is_first and self.place == "chat":
+            frames.append(run_fragments.run_activity(self.run_pk, self._activity()))
+        return "".join(frames)
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Return frames for any events."""
@@ -195,13 +208,15 @@ class LiveRunView:
         )
         folded_count = len(self.folded)
         rows = self._row_frames(view, events, thoughts, started_step)
-        frames = [run_fragments.run_header(view), self._plan_frame(view), *rows]
+        answer_frames = self._answer_frame(answer)
+        if any(map(_is_thought, events)):
+            answer_frames += self._restart_answer(events)
+        header = run_fragments.run_header(view, self._activity())
+        frames = [header, self._plan_frame(view), *rows]
         if len(self.folded) > folded_count:
             hidden_count = len(self.folded - self.outline.visible_numbers)
             frames.append(run_fragments.folded_note(self.run_pk, hidden_count))
-        frames.append(self._answer_frame(answer))
-        if any(map(_is_thought, events)):
-            frames.append(self._restart_answer(events))
+        frames.append(answer_frames)
         return "".join(frames)
 
     def deferred_plan(self) -> str:
@@ -217,7 +232,7 @@ class LiveRunView:
             return ""
         plan = PlanView.of(view.run, self.place, view.visible_row)
         html = run_fragments.plan_section(view, plan)
-        if plan is not None and not run_fragments.fits(html):
+        if plan is not None and not step_fragments.fits(html):
             # The trace has the earlier versions.
             newest_only = replace(plan, versions=plan.versions[-1:])
             html = run_fragments.plan_section(view, newest_only)
@@ -251,17 +266,19 @@ class LiveRunView:
         step_rows: list[StepView] = []
         if changed_steps:
             loaded = None if started_step is None else [started_step]
-            step_rows = self._visible_steps(step_views(run_view, changed_steps, loaded))
+            all_rows = step_views(run_view, changed_steps, loaded)
+            self._follow_steps(all_rows)
+            step_rows = self._visible_steps(all_rows)
         frames: list[str] = []
         for step in step_rows:
             number = step.number
             if number not in redrawn_steps and number in self.outline:
                 # Often, so only the bar: a row has much else, and perhaps a form being filled.
-                frames.append(run_fragments.call_progress(step, is_oob=True))
+                frames.append(step_fragments.call_progress(step, is_oob=True))
                 continue
             if step.first_seq >= events[0]["seq"]:
                 step = replace(step, streamed_thought=thoughts.get(number, ""))
-            row = run_fragments.step_row(step)
+            row = step_fragments.step_row(step)
             frames.append(row if number in self.outline else self._insert_row(step, row))
             # What a row contains now: its step may end before its last text is announced.
             if step.is_streaming:
@@ -273,6 +290,17 @@ class LiveRunView:
             if number not in changed_steps:
                 frames.append(self._thought_frame(number, text))
         return frames
+
+    def _activity(self) -> str:
+        """Return what the run does at the moment, without reading a row."""
+        is_writing = self.open_steps and self.markdown.shown_chars
+        return str(WRITING) if is_writing else current_activity(self.open_steps)
+
+    def _follow_steps(self, steps: Iterable[StepView]) -> None:
+        for step in steps:
+            self.open_steps.pop(step.number, None)
+            if step.is_open:
+                self.open_steps[step.number] = doing(step)
 
     def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
         if self.place != "chat":
@@ -373,7 +401,7 @@ class LiveRunView:
         """Return a frame with the length of the hidden rest."""
         shown_chars = self.markdown.shown_chars
         size = shown_chars + self.markdown.left_out
-        return run_fragments.answer_more(self.run_pk, shown_chars, size, is_live=True)
+        return answer_fragments.answer_more(self.run_pk, shown_chars, size, is_live=True)
 
     def _restart_answer(self, events: Sequence[dict[str, Any]]) -> str:
         """Start the answer over, because the text was a thought."""

@@ -10,7 +10,12 @@ from agents.engine.text import shorten
 from agents.models import Approval, ToolGrant
 from agents.web import branding
 from agents.web.branding.pages import DISMISSED
-from agents.web.presentation import evidence_fragments, run_fragments
+from agents.web.presentation import (
+    answer_fragments,
+    evidence_fragments,
+    run_fragments,
+    step_fragments,
+)
 from agents.web.presentation.decisions.grants import grants_with_chats
 from agents.web.presentation.evidence import shared_by
 from agents.web.presentation.formats import badges, charts, dates, formatting, icons
@@ -42,18 +47,18 @@ TAGS: tuple[Callable[..., object], ...] = (
     icons.status_mark,
     icons.cached_url,
     shared_by,
-    run_fragments.answer_more,
-    run_fragments.chat_run,
-    run_fragments.copy_button,
-    run_fragments.corrected_note,
-    run_fragments.correction_section,
+    answer_fragments.answer_more,
+    answer_fragments.copy_button,
+    answer_fragments.corrected_note,
+    answer_fragments.correction_section,
+    answer_fragments.rating,
     evidence_fragments.evidence_bar,
     evidence_fragments.evidence_sources,
     evidence_fragments.unsupported_button,
+    run_fragments.chat_run,
     run_fragments.plan_section,
-    run_fragments.rating,
     run_fragments.run_section,
-    run_fragments.step_row,
+    step_fragments.step_row,
 )
 
 for function in FILTERS:

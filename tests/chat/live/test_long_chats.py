@@ -17,7 +17,7 @@ from agents.models import AgentStep, Run
 from agents.review.models import Comment
 from agents.runs import event_store, event_writer
 from agents.web.consumers.frames import MAX_FRAME_BYTES
-from agents.web.presentation import RunView, run_fragments, step_views
+from agents.web.presentation import RunView, step_fragments, step_views
 from agents.web.presentation.formats.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
@@ -370,7 +370,7 @@ def test_the_row_of_a_long_plan_is_sent_without_details(chat):
     AgentStep.objects.create(run=run, number=1, first_seq=1, action_input=facts, **about)
     [step] = step_views(RunView(run, until=1))
 
-    row = run_fragments.step_row(step)
+    row = step_fragments.step_row(step)
 
     assert size(row) <= MAX_FRAME_BYTES
     assert "Show details" in row

@@ -36,7 +36,7 @@ CONNECTION = {
     "name": "mine",
     "provider": "openai",
     "api_key": KEY,
-    **dict.fromkeys(["prefix", "base_url", "api_version", "region", "secrets", "options"], ""),
+    **dict.fromkeys(["prefix", "base_url", "api_version", "region", "options"], ""),
 }
 MODEL = {
     "label": "fast",
@@ -98,7 +98,10 @@ def secrets_around(monkeypatch):
 def attack_fields(attack, address):
     """Return the field and the fields of a connection, or of a model where they go there."""
     field, fields, value = attack
-    typed = {field: json.dumps(value).replace("{address}", address)}
+    value = json.loads(json.dumps(value).replace("{address}", address))
+    typed = {field: json.dumps(value)}
+    if field == "secrets":  # rows of names and values
+        typed = {"secrets-name": [*value], "secrets-value": [*value.values()]}
     return field, (MODEL if field == "parameters" else CONNECTION | fields) | typed
 
 

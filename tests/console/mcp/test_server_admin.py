@@ -11,11 +11,12 @@ from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from agents.catalog import mcp_servers
 from agents.catalog.mcp_servers import files
 from agents.console.system import sandbox_status
-from agents.models import Agent, AuditEntry, McpServer, ToolRegistration
+from agents.models import Agent, AuditEntry, McpServer, McpSignIn, ToolRegistration
 from agents.tools.mcp.configuration.config import Folder
 from agents.tools.mcp.connection.health import Health
 from agents.tools.mcp.definition import ToolDefinition
@@ -581,6 +582,52 @@ def test_a_kept_row_does_not_follow_to_another_url(admin_client):
 
     assert "was set for a different URL" in errors(response)["headers"]
     assert McpServer.objects.get().url == "https://docs.example/mcp"
+
+
+def client_fields(**changes):
+    client = {"oauth_client_id": "ours", "oauth_client_secret": "", "sign_in": "user"}
+    return server_fields(**{**client, **changes})
+
+
+@pytest.fixture
+def entered(admin_client):
+    admin_client.post(page("add"), client_fields(oauth_client_secret="hunter2"))
+    server = McpServer.objects.get()
+    server.oauth_client = {"issuer": "https://docs.example/"}
+    server.save()
+    return server
+
+
+def test_an_oauth_client_is_entered_and_its_secret_stays_hidden(admin_client, entered):
+    html = admin_client.get(page("change", entered.pk)).text
+    admin_client.post(page("change", entered.pk), client_fields(timeout="90"))
+
+    assert "hunter2" not in html
+    assert "http://testserver/mcp/callback/" in html
+    entered.refresh_from_db()
+    assert (entered.timeout, entered.oauth_client_id) == (90, "ours")
+    assert entered.oauth_client_secret.reveal() == "hunter2"
+    assert entered.oauth_client.reveal() == {"issuer": "https://docs.example/"}
+    assert "hunter2" not in str(list(AuditEntry.objects.values_list("detail")))
+
+
+def test_a_client_secret_stays_with_its_client_and_url(admin_client, entered):
+    there = page("change", entered.pk)
+    moved = admin_client.post(there, client_fields(url="https://evil.example/mcp"))
+    alone = {"oauth_client_id": "", "oauth_client_secret": "new"}
+    orphaned = admin_client.post(there, client_fields(**alone))
+    McpSignIn.objects.create(server=entered, url=entered.url, signed_in_at=timezone.now())
+    admin_client.post(there, client_fields(oauth_client_id="other"))
+
+    assert "for a different URL" in errors(moved)["oauth_client_secret"]
+    assert "oauth_client_id" in errors(orphaned)
+    assert 'value="new"' not in orphaned.text
+    assert ">\nnew</" not in orphaned.text
+    entered.refresh_from_db()
+    assert (entered.url, entered.oauth_client_id) == ("https://docs.example/mcp", "other")
+    assert not entered.oauth_client_secret
+    assert not entered.oauth_client
+    assert not McpSignIn.objects.exists()
 
 
 def test_a_saved_server_is_connected_and_given_to_agents(admin_client, plain):

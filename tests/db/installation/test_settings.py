@@ -13,7 +13,7 @@ from agents.catalog.language_models import model_setups, planner_factory
 from agents.console.system.config_files.exporter import ExportSelection, export
 from agents.console.system.config_files.importer import apply_file, preview_file
 from agents.console.system.config_files.permissions import TerminalUser
-from agents.db.installation import branding, configured
+from agents.db.installation import branding, configured, default_models
 from agents.db.installation.setting import save
 from agents.models import AuditEntry, InstallationSetting, Quota
 
@@ -55,7 +55,8 @@ def test_every_setting_is_used_by_the_product():
     made = r"(?:Setting|_(?:program_)?limit|_switch|_seconds)"
     names = re.findall(rf"^([A-Z_]+)(?::.*)? = {made}\(", own, re.M)
 
-    texts = set(branding.SETTINGS)  # of the page Branding, which has tests of its own
+    # In modules with tests of their own.
+    texts = {*branding.SETTINGS, *default_models.SETTINGS, "contact"}
     assert len(names) == len(set(configured.SETTINGS) - texts) >= 40
     assert [name for name in names if f"configured.{name}" not in code] == []
 
@@ -107,6 +108,14 @@ def test_money_is_entered_in_dollars_and_saved_in_millionths(admin_client):
 
     assert configured.COST_PER_MONTH.value == 12_340_000
     assert 'value="12.34"' in admin_client.get(PAGE).text
+
+
+def test_a_text_is_entered_and_checked_like_a_number(admin_client):
+    wrong = admin_client.post(PAGE, form_values(admin_client, contact="help"))
+    assert "Enter an email address, or a link" in wrong.text
+
+    admin_client.post(PAGE, form_values(admin_client, contact="help@example.org"))
+    assert 'value="help@example.org"' in admin_client.get(PAGE).text
 
 
 def test_a_reset_removes_the_row(admin_client, configure):

@@ -45,7 +45,7 @@ async def test_without_a_model_the_tool_says_what_is_missing():
     result = await call("generate_image", prompt="A crane")
     assert result.error == (
         "Images can't be generated: no image model is configured. "
-        "Ask an administrator to set ASHIATO_IMAGE_MODEL."
+        "Ask an administrator to choose an image model."
     )
 
 

@@ -11,7 +11,14 @@ from django.utils import timezone
 from agents.engine.tool import Attachment, ToolResult
 from agents.metering.caches import clear, groups, hits, pruning
 from agents.metering.caches.results import is_cacheable
-from agents.models import CacheEntry, CacheUsage, McpServer, Run, ToolRegistration
+from agents.models import (
+    CacheEntry,
+    CacheUsage,
+    McpServer,
+    McpSignIn,
+    Run,
+    ToolRegistration,
+)
 
 from .conftest import store_for, use
 
@@ -71,6 +78,27 @@ async def test_instances_of_an_mcp_server_are_kept_apart_even_if_the_tool_is_pub
 
     assert (await use(store_for(person.pk, row), "new", chat="chat.2")).output == "new"
     assert (await use(store_for(person.pk, row), "new", chat="chat.1")).output == "first chat"
+
+
+@pytest.mark.parametrize("kind", ["user", "shared"])
+async def test_what_another_account_returned_is_not_served(person, kind):
+    server = await McpServer.objects.acreate(name="notes", url="https://x", sign_in=kind)
+    row = ToolRegistration(
+        pk=1, name="notes_list", source="mcp", server=server, result_cache="person"
+    )
+    outputs = [(await use(store_for(person.pk, row), "signed out")).output]
+    for account in ("first", "second"):
+        await McpSignIn.objects.all().adelete()
+        await McpSignIn.objects.acreate(
+            server=server,
+            user=person if kind == "user" else None,
+            url=server.url,
+            signed_in_at=timezone.now(),
+        )
+        outputs += [(await use(store_for(person.pk, row), account)).output]
+        outputs += [(await use(store_for(person.pk, row), "new")).output]
+
+    assert outputs == ["signed out", "first", "first", "second", "second"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The one line that the steps of a finished run fold to."""
+"""The one line that the steps of a run fold to: what it does, and afterwards what it did."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 
 from agents.models import AgentStep, Run
-from agents.web.presentation.steps.activity import activity
+from agents.web.presentation.steps.activity import activity, current_activity, doing
 from agents.web.presentation.steps.step_view import StepView
 
 
@@ -43,6 +43,30 @@ def found(*titles: str) -> StepView:
 def test_a_run_says_what_it_did(steps, phrases):
     with translation.override("en"):
         assert activity(steps) == phrases
+
+
+@pytest.mark.parametrize(
+    ("row", "phrase"),
+    [
+        (step("thought"), "Thinking…"),
+        (step("plan"), "Writing the plan…"),
+        (step("task"), ""),
+        (step(action="search"), "Searching the documents…"),
+        (step(action="calculator"), "Calculating…"),
+        (step(action="my_shop", action_input={"sql": "SELECT 1"}), "Querying my shop…"),
+        (step(action="ask_helper", action_input={"task": "x"}), "Asking helper…"),
+        (step(action="send", action_input="?"), "Using send…"),
+    ],
+)
+def test_a_step_says_what_it_does(row, phrase):
+    with translation.override("en"):
+        assert doing(row) == phrase
+
+
+def test_a_live_run_says_what_its_newest_step_does():
+    with translation.override("en"):
+        assert current_activity({}) == "Thinking…"
+        assert current_activity({4: "", 3: "Using send…", 1: "Thinking…"}) == "Using send…"
 
 
 @pytest.mark.parametrize(

@@ -421,7 +421,7 @@ def test_a_citation_of_a_passage_leads_to_its_document():
     found = cited("Press Stop [1].", searched())
 
     assert 'href="/traces/7/sources/1/" data-document' in found.html
-    assert [(s.number, s.passage.title, s.place) for s in found.cited] == [(1, "Runs", "Stop")]
+    assert [(n, s.passage.title, s.place) for n, s in found.listed] == [(1, "Runs", "Stop")]
 
 
 def test_passages_that_were_read_and_not_cited_come_after_the_sources():
@@ -456,8 +456,8 @@ def test_an_answer_can_cite_what_an_earlier_one_found():
     note = {"kind": "earlier_sources", "sources": [earlier]}
     found = cited("As I said [4].", step(2, "", "", kind="answer", notes=[note]))
 
-    [source] = found.cited
-    assert (source.number, source.text) == (4, "Press the Stop button.")
+    [(number, source)] = found.listed
+    assert (number, source.text) == (4, "Press the Stop button.")
 
 
 def test_a_structured_answer_lists_its_sources():
@@ -468,13 +468,13 @@ def test_a_structured_answer_lists_its_sources():
 
     found = view.output_evidence
 
-    assert [source.number for source in found.cited] == [1]
+    assert [number for number, _source in found.listed] == [1]
     assert [source.number for source in found.also_read] == [2]
     assert not view.has_evidence
 
 
 def test_a_source_without_a_place_quotes_its_beginning():
-    source = cited("Press Stop [1].", searched()).cited[0]
+    source = cited("Press Stop [1].", searched()).listed[0].source
     nowhere = source._replace(passage=replace(source.passage, heading="", kind=""))
 
     assert nowhere.detail.startswith(f"“{source.text[:10]}")

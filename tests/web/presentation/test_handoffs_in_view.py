@@ -7,7 +7,8 @@ from django.utils import timezone
 from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, Run
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.run_fragments import run_header, step_row
+from agents.web.presentation.run_fragments import run_header
+from agents.web.presentation.step_fragments import step_row
 from tests.conftest import run_question
 
 pytestmark = [

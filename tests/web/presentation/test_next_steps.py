@@ -8,6 +8,8 @@ from agents.llm.wire import error_causes, provider_errors
 from agents.models import Run
 from agents.web.presentation import RunView
 
+pytestmark = pytest.mark.django_db
+
 ADVICE = {
     "": ["try_again", "other_model"],
     errors.AgentError.advice: ["try_again", "ask_administrator"],
@@ -20,6 +22,11 @@ ADVICE = {
     error_causes.NEW_CHAT: ["new_chat", "other_model"],
     error_causes.REPHRASE: ["edit_question", "other_model"],
 }
+
+
+@pytest.fixture(autouse=True)
+def contact(configure):
+    configure(contact="help@example.org")
 
 
 def steps(reason: StopReason, advice: str = "", **fields) -> list[str]:
@@ -59,3 +66,31 @@ def test_who_can_only_read_is_offered_nothing():
 
     assert RunView(run, may_decide=False).next_steps == []
     assert RunView(run, place="trace").next_steps == []
+
+
+def test_the_contact_gets_what_happened():
+    run = Run(pk=7, status="blocked", stopped_reason=StopReason.BLOCKED, agent_name="helper")
+
+    url = RunView(run).contact.url
+
+    assert url.startswith("mailto:help@example.org?subject=Run%207&body=")
+    assert "/traces/7/" in url
+
+
+def test_without_a_contact_a_sentence_takes_the_place_of_the_button(configure):
+    configure(contact="")
+    blocked = RunView(Run(pk=1, status="blocked", stopped_reason=StopReason.BLOCKED))
+    refused = Run(pk=2, status="failed", stopped_reason=StopReason.ERROR)
+    refused.advice = "Try again, or contact your administrator."
+
+    assert blocked.next_steps == ["edit_question"]
+    assert blocked.administrator_advice == "Ask an administrator for help."
+    assert RunView(refused).next_steps == ["try_again"]
+    assert RunView(refused).administrator_advice == ""  # the advice says it
+
+
+def test_administrators_need_no_contact(configure, administrator):
+    configure(contact="")
+    run = Run(status="blocked", stopped_reason=StopReason.BLOCKED, user=administrator)
+
+    assert "ask_administrator" in RunView(run).next_steps

@@ -23,7 +23,12 @@ from agents.models.secret import (
 SECRET_NOT_IMPORTED = gettext_lazy(
     "Secrets can't be imported from a file. Enter this one in the console."
 )
-EXPORT_NAMES = {"api_key": "has_key", "password": "has_password", "secret": "has_secret"}
+EXPORT_NAMES = {
+    "api_key": "has_key",
+    "password": "has_password",
+    "secret": "has_secret",
+    "oauth_client_secret": "has_oauth_client_secret",
+}
 SECRET_PATTERN = re.compile(r"key|token|secret|password|credential|headers|env", re.IGNORECASE)
 
 

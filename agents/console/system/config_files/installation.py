@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext as _
 
 from agents.db.fast_writes import concrete_field
+from agents.db.installation import default_models
 from agents.db.installation.configured import SETTINGS
 from agents.db.installation.setting import Kind, save
 from agents.metering.budgets.limits import KEYS
@@ -33,6 +34,8 @@ class SettingKind(ResourceKind):
         return super().rows().filter(file=None)  # a logo isn't text
 
     def describe(self, row: Any) -> ResourceValues:
+        if model := default_models.MODELS.get(row.key):
+            return {"value": model.to_file(row.value)}
         return {"value": to_file(row.value, is_money=_is_money(row.key))}
 
     def allowed_keys(self, values: ResourceValues) -> list[str]:
@@ -57,6 +60,8 @@ class SettingKind(ResourceKind):
             value = values.get("value")
             if _is_money(row.key) and is_amount(value):
                 value = from_file(value, is_money=True)
+            if isinstance(setting, default_models.ModelSetting):
+                value = setting.from_file(value)
             save(setting, value)
         except ValidationError as error:
             return [ValidationIssue(("value",), sentence) for sentence in error.messages]

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.catalog.agent_factory import CIRCUITS
 from agents.catalog.language_models import model_setups
+from agents.db.installation import default_models
 from agents.db.sentences import translate
 from agents.engine.loop import StopReason
 from agents.knowledge.media import ffmpeg
@@ -131,15 +131,12 @@ def check_sandbox() -> HealthCheck:
 
 def check_media() -> HealthCheck:
     """Say what can be done with sound, images and video; nothing of it is required."""
-    environment = settings.ENVIRONMENT
-    missing = _("not configured")
-    local = "faster-whisper" if environment.whisper_model else missing
     providers = {
-        _("Transcription"): environment.transcription_model or local,
-        _("Voice"): environment.speech_model or _("the browser's"),
-        _("Image generation"): environment.image_model or missing,
-        _("Image description"): environment.vision_model or missing,
-        _("Video"): "ffmpeg" if ffmpeg.executable() else _("ffmpeg isn't installed"),
+        str(setting.label): setting.display(setting.model)
+        for setting in default_models.MODELS.values()
+        if setting is not default_models.EMBEDDING
     }
+    video = "ffmpeg" if ffmpeg.executable() else _("ffmpeg isn't installed")
+    providers[_("Video")] = video
     status = " · ".join(f"{purpose}: {provider}" for purpose, provider in providers.items())
     return HealthCheck(name=_("Sound, images and video"), status=status)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -267,11 +267,26 @@ async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
     return tuple(definitions[name] for name in sorted(definitions.keys() - too_long))
 
 
+def sign_in_secrets(client: Client[Any]) -> Collection[str]:
+    """Return the tokens that were sent to the server so far; it grows."""
+    provider = _sign_in_provider(client)
+    return provider.secrets if provider else ()
+
+
+def _sign_in_provider(client: Client[Any]) -> oauth.SignInProvider | None:
+    auth = getattr(client.transport, "auth", None)
+    return auth if isinstance(auth, oauth.SignInProvider) else None
+
+
 async def explain(error: Exception, client: Client[Any]) -> str:
     """Return what went wrong with a server, as a sentence."""
     transport = client.transport
     if isinstance(error, ToolError):
         return str(error)  # we disconnected, and that is why
+    for cause in _causes(error):
+        provider = _sign_in_provider(client)
+        if provider and isinstance(cause, oauth.RegistrationError):
+            return provider.explain_registration(cause)
     if isinstance(transport, StdioTransport) and (process := transport.process):
         # Its exit is only known a moment after its streams are closed.
         if not isinstance(error, TimeoutError) and await process.wait(EXIT_WAIT_SECONDS):
@@ -298,10 +313,16 @@ def is_connection_error(error: Exception, client: Client[Any]) -> bool:
 
 def needs_sign_in(error: BaseException) -> bool:
     """Whether the server wants a user to sign in, who isn't there."""
-    if isinstance(error, ExceptionGroup):
-        return any(map(needs_sign_in, error.exceptions))
-    cause = error.__cause__
-    return isinstance(error, SignInRequired) or (cause is not None and needs_sign_in(cause))
+    return any(isinstance(cause, SignInRequired) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and all that led to it."""
+    yield error
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for cause in (*inner, error.__cause__):
+        if cause is not None:
+            yield from _causes(cause)
 
 
 def is_session_expired(client: Client[Any]) -> bool:

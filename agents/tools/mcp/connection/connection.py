@@ -147,7 +147,7 @@ class Connection(ConnectionLifecycle):
                     )
                 )
         else:
-            credentials = self.config.credentials
+            credentials = (*self.config.credentials, *self._sign_in_secrets)
             result: ToolResult = await self._mcp.to_tool_result(client, response, credentials)
             return result
         finally:

@@ -6,7 +6,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -69,6 +69,7 @@ class ConnectionLifecycle:
         self._is_closed = False
         self._mcp: Any = None
         self._client: Any = None
+        self._sign_in_secrets: Collection[str] = ()
         self._owner: asyncio.Task[None] | None = None
         self._refresh_lock = asyncio.Lock()
         self._listed_at = 0.0
@@ -164,6 +165,7 @@ class ConnectionLifecycle:
             client = self._mcp.create_client(
                 self.config, self._egress, self._tools_changed.set, self.calls, self._variant
             )
+            self._sign_in_secrets = self._mcp.sign_in_secrets(client)
             try:
                 await self._keep_alive(client)
             except self._mcp.FAILURES as error:
@@ -244,6 +246,10 @@ class ConnectionLifecycle:
         return self._mask(await self._mcp.explain(error, client))
 
     def _mask(self, text: str) -> str:
+        return text.map(self._mask_text) if isinstance(text, _) else self._mask_text(text)
+
+    def _mask_text(self, text: str) -> str:
         # Truncated first, because searching megabytes for secrets blocks everyone for seconds.
         # And again, because the first cut may have left half a secret.
-        return mask_secrets(text[: 2 * MAX_ERROR_CHARS], *self.config.secrets)[:MAX_ERROR_CHARS]
+        secrets = (*self.config.secrets, *self._sign_in_secrets)
+        return mask_secrets(text[: 2 * MAX_ERROR_CHARS], *secrets)[:MAX_ERROR_CHARS]

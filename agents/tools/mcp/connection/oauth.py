@@ -1,8 +1,9 @@
 """Signs requests to an MCP server, with the SDK's OAuth provider.
 
-It discovers the authorization server, registers this product, does the authorization code flow
-with PKCE and refreshes tokens. Its requests are sent by the connection's own HTTP client, so
-they obey the egress policy. Only `client` imports this.
+It discovers the authorization server, does the authorization code flow with PKCE and refreshes
+tokens. This product is known there by the client ID that was entered, by the URL of its client
+metadata document, or by registration, whichever comes first. Requests are sent by the
+connection's own HTTP client, so they obey the egress policy. Only `client` imports this.
 """
 
 import logging
@@ -14,7 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
 from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import (
     AuthorizationCodeResult,
@@ -28,14 +29,18 @@ from pydantic import AnyUrl
 from agents.engine.sentences import Sentence as _
 from agents.tools import egress
 
+from ..configuration.config import MIN_SECRET_CHARS
 from ..errors import ServerUnavailable
-from ..sign_in import Credentials, SignIn
+from ..sign_in import OTHER_AUTHORIZATION_SERVER, Credentials, SignIn
 
 # It logs each sign-in that is needed as an error; the connection's own error says what to do.
 logging.getLogger("mcp.client.auth.oauth2").setLevel(logging.CRITICAL)
 CLIENT_NAME = "Ashiato"
 MARGIN_SECONDS = 10  # a token is refreshed before a call on its way outlives it
+MAX_REASON_CHARS = 300
+JSON_TYPE = "application/json"  # some return a form unless they are asked for it
 FLOW_ERRORS = (OAuthFlowError,)  # of registration and tokens, too
+RegistrationError = OAuthRegistrationError
 
 
 class SignInProvider(OAuthClientProvider):
@@ -55,8 +60,30 @@ class SignInProvider(OAuthClientProvider):
             self._storage,
             redirect_handler=self._redirect,
             callback_handler=self._callback,
+            client_metadata_url=sign_in.metadata_url or None,
         )
         self._sign_in = sign_in
+
+    @property
+    def secrets(self) -> set[str]:
+        """What must not be repeated of what was sent so far; it grows."""
+        return self._storage.secrets
+
+    def explain_registration(self, error: OAuthRegistrationError) -> str:
+        """Return why this product has no client ID there, and what to do."""
+        if self._storage.client:
+            return OTHER_AUTHORIZATION_SERVER  # to which the SDK doesn't present our client
+        metadata = self.context.oauth_metadata
+        if metadata is None or metadata.registration_endpoint is None:
+            return _(
+                "This server doesn’t register clients by itself. Enter a client ID in its "
+                "settings, under “OAuth client”."
+            )
+        return _(
+            "The server refused to register this installation (%(reason)s). Enter a client ID "
+            "in its settings, under “OAuth client”.",
+            reason=str(error)[:MAX_REASON_CHARS],
+        )
 
     def async_auth_flow(
         self, request: httpx2.Request
@@ -82,6 +109,32 @@ class SignInProvider(OAuthClientProvider):
             )
         return await super()._handle_refresh_response(response)
 
+    async def _exchange_token_authorization_code(
+        self, auth_code: str, code_verifier: str
+    ) -> httpx2.Request:
+        self._choose_authentication()
+        request = await super()._exchange_token_authorization_code(auth_code, code_verifier)
+        request.headers["Accept"] = JSON_TYPE
+        return request
+
+    async def _refresh_token(self) -> httpx2.Request:
+        request = await super()._refresh_token()
+        request.headers["Accept"] = JSON_TYPE
+        return request
+
+    def _choose_authentication(self) -> None:
+        """Choose how the client's secret is sent, if that isn't known yet."""
+        client = self.context.client_info
+        if not client or not client.client_secret or client.token_endpoint_auth_method:
+            return
+        metadata = self.context.oauth_metadata
+        methods = (metadata and metadata.token_endpoint_auth_methods_supported) or ()
+        is_in_body = "client_secret_post" in methods and "client_secret_basic" not in methods
+        client.token_endpoint_auth_method = (
+            "client_secret_post" if is_in_body else "client_secret_basic"
+        )
+        self._storage.keep_client(client)
+
     async def _redirect(self, url: str) -> None:
         await self._sign_in.authorize(url, self._storage.credentials.tokens)
 
@@ -103,11 +156,24 @@ class _Storage:
 
     def __init__(self, provider: SignInProvider, sign_in: SignIn) -> None:
         self.credentials = Credentials()
+        self.secrets: set[str] = set()
         self._provider = provider
         self._sign_in = sign_in
 
+    def keep_client(self, client_info: OAuthClientInformationFull) -> Mapping[str, Any]:
+        client = client_info.model_dump(mode="json", exclude_none=True)
+        self._keep(replace(self.credentials, client=client))
+        return client
+
+    def _keep(self, credentials: Credentials) -> None:
+        self.credentials = credentials
+        tokens = credentials.tokens
+        values = [tokens.get("access_token"), tokens.get("refresh_token")]
+        values.append(credentials.client.get("client_secret"))
+        self.secrets.update(text for text in values if text and len(text) >= MIN_SECRET_CHARS)
+
     async def get_tokens(self) -> OAuthToken | None:
-        self.credentials = await self._sign_in.load()
+        self._keep(await self._sign_in.load())
         tokens = self.credentials.tokens
         return OAuthToken.model_validate(tokens) if tokens else None
 
@@ -117,24 +183,27 @@ class _Storage:
             margin = min(MARGIN_SECONDS, tokens.expires_in / 2)
             expires_at = time.time() + tokens.expires_in - margin
         self._provider.context.token_expiry_time = expires_at
-        self.credentials = replace(
-            self.credentials,
-            tokens=tokens.model_dump(mode="json", exclude_none=True),
-            metadata=self._provider.metadata,
-            expires_at=expires_at,
+        self._keep(
+            replace(
+                self.credentials,
+                tokens=tokens.model_dump(mode="json", exclude_none=True),
+                metadata=self._provider.metadata,
+                expires_at=expires_at,
+            )
         )
         await self._sign_in.save_tokens(self.credentials)
 
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
+    @property
+    def client(self) -> Mapping[str, Any]:
+        """As which client we are known; none if the product has another address now."""
         client = self.credentials.client
-        if self._sign_in.redirect_uri not in client.get("redirect_uris", ()):
-            return None  # the product has another address now, so it registers again
-        return OAuthClientInformationFull.model_validate(client)
+        return client if self._sign_in.redirect_uri in client.get("redirect_uris", ()) else {}
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return OAuthClientInformationFull.model_validate(self.client) if self.client else None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        client = client_info.model_dump(mode="json", exclude_none=True)
-        self.credentials = replace(self.credentials, client=client)
-        await self._sign_in.save_client(client)
+        await self._sign_in.save_client(self.keep_client(client_info))
 
 
 async def revoke(url: str, credentials: Credentials, policy: egress.Egress) -> None:

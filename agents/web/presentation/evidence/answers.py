@@ -30,23 +30,14 @@ class Evidence:
     has_unsupported: bool = False
 
     @cached_property
-    def cited(self) -> list[Observation]:
-        """The passages that the model itself cited, by number."""
-        cited = {link.source.number for link in self.links if not link.match}
-        return [source for source in self._passages if source.number in cited]
-
-    @cached_property
     def also_read(self) -> list[Observation]:
         """The passages that the model read and the answer doesn't cite."""
         listed = {source.key for _number, source in self.listed}
-        return [source for source in self._passages if source.key not in listed]
-
-    @cached_property
-    def _passages(self) -> list[Observation]:
         by_number = {
             source.number: source for source in self.sources if source.passage is not None
         }
-        return [by_number[number] for number in sorted(by_number)]
+        passages = [by_number[number] for number in sorted(by_number)]
+        return [source for source in passages if source.key not in listed]
 
 
 @lru_cache(maxsize=64)

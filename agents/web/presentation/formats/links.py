@@ -1,7 +1,6 @@
 """Links and durations that all views of a run share."""
 
 from datetime import datetime
-from urllib.parse import quote
 
 from agents.models import Run
 
@@ -21,11 +20,6 @@ def chat_url(run: Run) -> str:
     """Return the URL of the run's chat, if it has one."""
     name, _, pk = run.topic.partition(".")
     return f"/chat/{pk}/#run-{run.pk}" if name == "chat" else ""
-
-
-def mail_url(subject: str, body: str) -> str:
-    """Return a link that opens an email without a recipient."""
-    return f"mailto:?subject={quote(subject)}&body={quote(body)}"
 
 
 def milliseconds(start: datetime, end: datetime | None) -> float | None:

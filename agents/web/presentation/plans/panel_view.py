@@ -7,7 +7,7 @@ from typing import Any, Literal
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from agents.db.sentences import translate
 from agents.models import Agent, AgentStep
@@ -94,7 +94,9 @@ class PanelView:
         if self._arithmetic:
             if name in self._arithmetic["left_out"]:
                 return "differs", _("no clear number")
-            return "agrees", self._arithmetic["numbers"].get(name) or _("counted")
+            return "agrees", self._arithmetic["numbers"].get(name) or pgettext(
+                "panel", "counted"
+            )
         groups: list[list[str]] = self.facts["groups"]
         group = next((group for group in groups if name in group), [])
         peers = ", ".join(member for member in group if member != name)

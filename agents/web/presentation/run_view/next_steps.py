@@ -13,10 +13,9 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from agents.db.installation.contact import ContactLink, contact_link
 from agents.engine.loop import StopReason
 from agents.engine.sentences import Sentence
-
-from ..formats.links import mail_url
 
 if TYPE_CHECKING:
     from .view import RunView
@@ -61,12 +60,25 @@ class ConsolePage:
 
 def find_steps(view: "RunView") -> list[NextStep]:
     """Return what helps after this ending; nothing for readers, who can't write here."""
+    steps = _possible_steps(view)
+    if view.lacks_administrator:
+        steps.remove(NextStep.ASK_ADMINISTRATOR)
+    return steps[:MAX_STEPS]
+
+
+def lacks_administrator(view: "RunView") -> bool:
+    """Whether an administrator would help, but no link leads to one."""
+    is_helpful = NextStep.ASK_ADMINISTRATOR in _possible_steps(view)[:MAX_STEPS]
+    return is_helpful and view.contact is None and view.console_page is None
+
+
+def _possible_steps(view: "RunView") -> list[NextStep]:
     if view.place != "chat" or not view.may_decide or view.run.is_live:
         return []
     steps = dict.fromkeys(_helpful_steps(view))
     if not view.is_own:
         steps.pop(NextStep.EDIT_QUESTION, None)  # their messages are their own
-    return list(steps)[:MAX_STEPS]
+    return list(steps)
 
 
 def _helpful_steps(view: "RunView") -> Iterator[NextStep]:
@@ -95,10 +107,21 @@ def _helpful_steps(view: "RunView") -> Iterator[NextStep]:
 
 
 def _advised_steps(advice: str) -> Iterator[NextStep]:
-    text = advice.template if isinstance(advice, Sentence) else advice
+    text = _plain(advice)
     for step, words in ADVISED.items():
-        if any(word in text.lower() for word in words):
+        if any(word in text for word in words):
             yield step
+
+
+def administrator_advice(view: "RunView") -> str:
+    """Return what to do if no link leads to an administrator and the advice names none."""
+    if not view.lacks_administrator or "administrator" in _plain(view.run.advice):
+        return ""
+    return _("Ask an administrator for help.")
+
+
+def _plain(advice: str) -> str:
+    return (advice.template if isinstance(advice, Sentence) else advice).lower()
 
 
 def find_console_page(view: "RunView") -> ConsolePage | None:
@@ -118,11 +141,11 @@ def find_console_page(view: "RunView") -> ConsolePage | None:
     return ConsolePage(label=labels[model], url=reverse(f"admin:agents_{model}_changelist"))
 
 
-def write_mail(view: "RunView") -> str:
-    """Return the link that opens an email to an administrator, written as far as possible."""
+def write_to_administrator(view: "RunView") -> ContactLink | None:
+    """Return the link to an administrator, with what happened; None without a contact."""
     origin = settings.ORIGINS[0] if settings.ORIGINS else ""
     sentences = " ".join(filter(None, (view.sentence, view.advice)))
-    return mail_url(
+    return contact_link(
         _("Run %(number)s") % {"number": view.pk},
         f"{sentences}\n\n{view.run.agent_name} · {view.model_label}\n{origin}{view.href}",
     )

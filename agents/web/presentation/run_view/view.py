@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents.access.names import display_name
+from agents.db.installation.contact import ContactLink
 from agents.db.sentences import translate
 from agents.engine.loop import StopReason
 from agents.llm.demo.results import offered_examples
@@ -16,9 +17,17 @@ from agents.runs import clocks, projection
 from ..attachments import QuestionFileView, question_files
 from ..formats import status_text
 from ..formats.links import chat_url, milliseconds, trace_url
-from ..steps.activity import activity
+from ..steps.activity import WRITING, activity, current_activity, doing
 from .feedback import RunFeedback
-from .next_steps import ConsolePage, NextStep, find_console_page, find_steps, write_mail
+from .next_steps import (
+    ConsolePage,
+    NextStep,
+    administrator_advice,
+    find_console_page,
+    find_steps,
+    lacks_administrator,
+    write_to_administrator,
+)
 
 DEMO_MODEL = "demo"
 EFFORT_LABELS = {
@@ -154,6 +163,14 @@ class RunView(RunFeedback):
         return not self.run.is_live and all(step.is_plain for step in self.steps)
 
     @property
+    def current_activity(self) -> str:
+        """What a live run does at the moment."""
+        open_steps = {step.number: doing(step) for step in self.steps if step.is_open}
+        if open_steps and self.answer_shown:
+            return str(WRITING)
+        return current_activity(open_steps)
+
+    @property
     def activity(self) -> list[str]:
         """What the steps of a finished run did."""
         return activity(self.steps)
@@ -194,15 +211,25 @@ class RunView(RunFeedback):
         """What helps after a run that ended without a normal answer."""
         return find_steps(self)
 
-    @property
+    @cached_property
     def console_page(self) -> ConsolePage | None:
         """Where the viewer changes what ended the run, if they are an administrator."""
         return find_console_page(self)
 
+    @cached_property
+    def contact(self) -> ContactLink | None:
+        """The link with which the viewer asks an administrator."""
+        return write_to_administrator(self)
+
+    @cached_property
+    def lacks_administrator(self) -> bool:
+        """Whether an administrator would help, but no link leads to one."""
+        return lacks_administrator(self)
+
     @property
-    def administrator_mail(self) -> str:
-        """The link to an email in which the viewer asks an administrator."""
-        return write_mail(self)
+    def administrator_advice(self) -> str:
+        """The sentence instead of such a link."""
+        return administrator_advice(self)
 
     @property
     def advice(self) -> str:

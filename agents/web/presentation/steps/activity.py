@@ -1,14 +1,16 @@
-"""What a finished run did, in a few words: the one line its steps fold to."""
+"""What a run does or did, in a few words: the one line its steps fold to."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from agents.engine.loop import AskPersonTool
+from agents.engine.plans import JUDGE, MODERATOR, MONITOR, PLANNER
 from agents.models import AgentStep, Approval
+from agents.models.types import LazyText
 from agents.tools.calculator import CalculatorTool
 from agents.tools.images import DescribeImageTool, GenerateImageTool
 from agents.tools.read_document import ReadDocumentTool
@@ -17,15 +19,67 @@ from agents.tools.search import SearchTool
 if TYPE_CHECKING:
     from .step_view import StepView
 
+
+class Phrases(NamedTuple):
+    """A tool's work, while it goes on and afterwards."""
+
+    doing: LazyText
+    done: LazyText
+
+
 MAX_PHRASES = 4
-DONE_BY_TOOL: dict[str, Callable[[], str]] = {
-    CalculatorTool.name: lambda: _("calculated"),
-    GenerateImageTool.name: lambda: _("generated an image"),
-    DescribeImageTool.name: lambda: _("looked at an image"),
-    AskPersonTool.name: lambda: _("asked a question"),
+BY_TOOL = {
+    CalculatorTool.name: Phrases(gettext_lazy("Calculating…"), gettext_lazy("calculated")),
+    GenerateImageTool.name: Phrases(
+        gettext_lazy("Generating an image…"), gettext_lazy("generated an image")
+    ),
+    DescribeImageTool.name: Phrases(
+        gettext_lazy("Looking at an image…"), gettext_lazy("looked at an image")
+    ),
+    AskPersonTool.name: Phrases(
+        gettext_lazy("Asking a question…"), gettext_lazy("asked a question")
+    ),
 }
+THINKING = gettext_lazy("Thinking…")
+WRITING = gettext_lazy("Writing the answer…")
+PLANNING = gettext_lazy("Writing the plan…")
+CHECKING = gettext_lazy("Checking the result…")
+COMPARING = gettext_lazy("Comparing the answers…")
+BY_KIND: dict[str, LazyText] = {
+    AgentStep.Kind.THOUGHT: THINKING,
+    AgentStep.Kind.ANSWER: WRITING,
+    AgentStep.Kind.PLAN: PLANNING,
+    AgentStep.Kind.EVALUATION: CHECKING,
+}
+BY_JOB = {PLANNER: PLANNING, MONITOR: CHECKING, MODERATOR: COMPARING, JUDGE: COMPARING}
 SEARCHES = {SearchTool.name, ReadDocumentTool.name}
 DECIDED = {Approval.Verdict.APPROVED, Approval.Verdict.EDITED, Approval.Verdict.REJECTED}
+
+
+def current_activity(phrases: Mapping[int, str]) -> str:
+    """Return what the newest of the open steps does; between two steps, the model thinks."""
+    newest = max((number for number in phrases if phrases[number]), default=None)
+    return str(THINKING) if newest is None else phrases[newest]
+
+
+def doing(step: "StepView") -> str:
+    """Return what an open step does; empty for one that only has others."""
+    if step.kind == AgentStep.Kind.TOOL:
+        return _doing_call(step)
+    return str(BY_JOB.get(step.job) or BY_KIND.get(step.kind, ""))
+
+
+def _doing_call(step: "StepView") -> str:
+    name = step.step.action
+    if name in SEARCHES:
+        return _("Searching the documents…")
+    if agent := step.handoff_agent:
+        return _("Asking %(agent)s…") % {"agent": agent}
+    if name in BY_TOOL:
+        return str(BY_TOOL[name].doing)
+    if _is_query(step):
+        return _("Querying %(name)s…") % {"name": name.replace("_", " ")}
+    return _("Using %(tool)s…") % {"tool": name}
 
 
 def activity(steps: Sequence["StepView"]) -> list[str]:
@@ -66,8 +120,8 @@ def _done(name: str, calls: Sequence["StepView"]) -> str:
         return text % {"count": len(titles)}
     if agent := calls[0].handoff_agent:
         return _("asked %(agent)s") % {"agent": agent}
-    if name in DONE_BY_TOOL:
-        return DONE_BY_TOOL[name]()
+    if name in BY_TOOL:
+        return str(BY_TOOL[name].done)
     if all(_is_query(step) for step in calls):
         return _("queried %(name)s") % {"name": name.replace("_", " ")}
     if len(calls) == 1:
