@@ -33,6 +33,12 @@ REVIEWER_PAGES = {
     "dashboard:overview",
     "dashboard:versions",
     "dashboard:export",
+    "admin:review_exampleset_changelist",
+    "admin:review_exampleset_page",
+    "admin:review_example_changelist",
+    "admin:review_example_change",
+    "admin:experiments_experiment_changelist",
+    "admin:experiments_experiment_change",
 }
 
 

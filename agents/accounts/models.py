@@ -8,6 +8,7 @@ from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.models.catalog.rights import Role
 from agents.models.secret import EncryptedTextField
@@ -187,7 +188,7 @@ class Identity(models.Model):
 
     user = _user_foreign_key(related_name="identities")
     issuer = models.CharField(_("issuer"), max_length=200)
-    subject = models.CharField(_("subject"), max_length=255)
+    subject = models.CharField(pgettext_lazy("sign-in", "subject"), max_length=255)
     added_at = models.DateTimeField(_("date added"), auto_now_add=True)
 
     class Meta:

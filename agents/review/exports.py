@@ -5,11 +5,12 @@ Both are streamed, because a run can be too long for memory.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,8 +18,10 @@ from django.utils.translation import gettext as _
 from agents.access import masking
 from agents.engine.events import DELTA_TYPES
 from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.review.models import Review, Score
 from agents.review.replays.replay import elapsed_ms
 from agents.web.presentation import RunView, StepView
+from agents.web.presentation.evidence_fragments import source_names
 from agents.web.presentation.formats.formatting import cost, count, duration
 
 from .replays.replay_timeline import disconnection_events
@@ -67,9 +70,17 @@ APPROVAL_COLUMNS = ("step", "tool", "arguments", "new_arguments", "why", "verdic
 
 
 def as_json(
-    run: Run, *, is_masked: bool, hides_private: bool = False, hides_rules: bool = False
+    run: Run,
+    *,
+    is_masked: bool,
+    hides_private: bool = False,
+    hides_rules: bool = False,
+    reviewer: User | None = None,
 ) -> Iterator[str]:
-    """Export without streamed deltas: the steps have the whole texts."""
+    """Export without streamed deltas: the steps have the whole texts.
+
+    Scores are between reviewers: they are only in the export of one who sees the review.
+    """
     visible_row = _row_masker(is_masked, hides_private, hides_rules)
     head = {"schema": SCHEMA, "exported_at": _isoformat(timezone.now()), "masked": is_masked}
     yield f"{_to_json(head)[:-1]},\n"
@@ -91,6 +102,9 @@ def as_json(
     )
     yield from _json_list("disconnections", disconnections)
     yield ",\n"
+    scores = (_score_dict(score, is_masked) for score in _visible_scores(run, reviewer))
+    yield from _json_list("scores", scores)
+    yield ",\n"
     events = run.events.exclude(type__in=DELTA_TYPES)
     rows = (_event_dict(row, is_masked) for row in _paginate(events, "seq", visible_row))
     yield from _json_list("events", rows)
@@ -100,7 +114,8 @@ def as_json(
 def as_markdown(run: Run, *, is_masked: bool, hides_private: bool = False) -> Iterator[str]:
     """Export a document: question, answer, steps and totals."""
     visible_row = _row_masker(is_masked, hides_private)
-    view = RunView(visible_row(run), place="trace")
+    masker = masking.Masker() if is_masked else None
+    view = RunView(visible_row(run), place="trace", masker=masker)
     yield f"# {_escape_line(view.query)}\n\n{_summary(view)}\n"
     if len(view.query.splitlines()) > 1:
         yield f"\n## {_('Question')}\n\n{_code_block(view.query)}"
@@ -111,6 +126,9 @@ def as_markdown(run: Run, *, is_masked: bool, hides_private: bool = False) -> It
         lines = (view.answer or _("No answer.")).splitlines()
         answer = "\n".join(f"> {line}".rstrip() for line in lines)
     yield f"\n## {_('Answer')}\n\n{answer}\n"
+    for heading, names in source_names(view).items():
+        lines = (f"- {_escape_line(name)}\n" for name in names)
+        yield f"\n## {heading}\n\n{''.join(lines)}"
     yield f"\n## {_('Steps')}\n"
     for step in _paginate(run.steps.all(), "number", visible_row):
         yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
@@ -208,6 +226,29 @@ def _approval_dict(approval: Approval, is_masked: bool) -> dict[str, Any]:
         "decided_by": person.get_username() if person else None,
         "asked_at": _isoformat(approval.asked_at),
         "decided_at": _isoformat(approval.decided_at),
+    }
+
+
+def _visible_scores(run: Run, reviewer: User | None) -> Iterable[Score]:
+    if reviewer is None:
+        return ()
+    review = Review.objects.for_user(reviewer).filter(run=run.pk).first()
+    if review is None:
+        return ()
+    scores = review.scores.filter(criterion__queue=review.queue_id)
+    scores = scores.select_related("criterion__queue", "scored_by")
+    return scores.order_by("criterion__position", "criterion_id")
+
+
+def _score_dict(score: Score, is_masked: bool) -> dict[str, Any]:
+    criterion = score.criterion
+    person = None if is_masked else score.scored_by
+    return {
+        "queue": criterion.queue.name,
+        "criterion": criterion.name,
+        "value": criterion.plain_value(score.value),
+        "scored_by": person.get_username() if person else None,
+        "scored_at": _isoformat(score.scored_at),
     }
 
 

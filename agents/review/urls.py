@@ -51,6 +51,7 @@ urlpatterns = [
     path("traces/<int:pk>/flag/", feedback.flag, name="flag"),
     path("traces/<int:pk>/assignee/", feedback.assign, name="assign"),
     path("traces/<int:pk>/verdict/", feedback.decide, name="decide"),
+    path("traces/<int:pk>/score/", feedback.score, name="score"),
     path("traces/<int:pk>/correction/", feedback.correct, name="correct"),
     path("traces/<int:pk>/example/", feedback.save_example, name="keep"),
     path("traces/<int:pk>/steps/<int:step>/review/", feedback.step_review, name="step_review"),

@@ -49,6 +49,8 @@ def _servers(
         transport="http",
         url=f"{provider}/mcp",
         headers={"Authorization": f"Bearer {secrets['MCP header']}"},
+        oauth_client_id="ashiato",
+        oauth_client_secret=secrets["MCP client secret"],
     )
     asyncio.run(_look(root))
     tools = ToolRegistration.objects.filter(source="mcp")

@@ -162,6 +162,7 @@ ROUTES = {
     "traces/<int:pk>/flag/": change(REVIEWERS | OWNER),
     "traces/<int:pk>/assignee/": change(REVIEWERS),
     "traces/<int:pk>/verdict/": change(REVIEWERS),
+    "traces/<int:pk>/score/": change(REVIEWERS),
     "traces/<int:pk>/correction/": change(REVIEWERS),
     "traces/<int:pk>/example/": change(REVIEWERS),
     "traces/<int:pk>/steps/<int:step>/review/": read(REVIEWERS),
@@ -231,6 +232,7 @@ ROUTES = {
     "mcp/<int:pk>/sign-in/": read(ROOT),  # everyone, if each user signs in
     "mcp/<int:pk>/sign-out/": change(NOBODY),  # unless they are signed in there
     "mcp/callback/": read(ACCOUNTS),  # an error unless they have started to sign in
+    "mcp/client.json": read(EVERYBODY),
     "sandbox/diagram/": read(EVERYBODY),
     "sandbox/preview/": read(EVERYBODY),
     "branding/<int:revision>/<slug:color>.css": read(EVERYBODY),

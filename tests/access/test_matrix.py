@@ -13,7 +13,15 @@ from django.utils import timezone
 
 from agents import runs
 from agents.insight.problems.models import Problem
-from agents.models import Agent, AuditEntry, AuditHead, AuditPerson, Run, Workflow
+from agents.models import (
+    Agent,
+    AuditEntry,
+    AuditHead,
+    AuditPerson,
+    McpSignInAttempt,
+    Run,
+    Workflow,
+)
 from chat.live.consumers import ChatConsumer
 from chat.live.incoming_frames import Frame
 from chat.sessions.rights import READ_ONLY_MESSAGE
@@ -85,8 +93,11 @@ def expected_status(role: str, route: str) -> str:
 
 
 def rows() -> dict[str, int]:
-    """Return the row counts of everything but the audit log and what is computed from runs."""
-    looks = {AuditEntry, AuditHead, AuditPerson}
+    """Return the row counts of everything but the audit log and what is computed from runs.
+
+    An attempt to sign in to a server is like a session: it is only of use to who comes back.
+    """
+    looks = {AuditEntry, AuditHead, AuditPerson, McpSignInAttempt}
     other = {"sessions", "dashboard"}
     kept = [m for m in apps.get_models() if m._meta.app_label not in other and m not in looks]
     return {model._meta.label: model._default_manager.count() for model in kept}
@@ -245,7 +256,12 @@ def pages(model) -> list[str]:
     ]
 
 
-REVIEWER_PAGES = {"/admin/problems/problem/", "/admin/problems/problem/1/change/"}
+REVIEWER_PAGES = {
+    *("/admin/problems/problem/", "/admin/problems/problem/1/change/"),
+    *("/admin/review/example/", "/admin/review/example/1/change/"),
+    *("/admin/review/exampleset/", "/admin/experiments/experiment/"),
+    "/admin/experiments/experiment/1/change/",
+}
 RECENTLY_DELETED = [f"/admin/recently-deleted/{name}" for name in ("", "restore/", "erase/")]
 CONSOLE_PAGES = [*RECENTLY_DELETED, *(page for model in CONSOLE for page in pages(model))]
 half_of_the_pages = pytest.mark.parametrize(

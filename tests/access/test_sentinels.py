@@ -48,6 +48,7 @@ KEPT = {
     "OIDC secret": OURS,
     "MCP environment": ("environment of plain.py",),
     "MCP header": (),
+    "MCP client secret": (),
     "tool header": (),
     "kept model key": (),
     "littled model key": (),
@@ -276,13 +277,13 @@ def _administer(sweep: Sweep) -> None:
         root.post(f"{base}/modelconnection/{pk}/refresh/")
     access = {"name": "a", "provider": "bedrock", "base_url": "x", "api_key": typed}
     server = {"name": "a b", "transport": "http", "url": "nowhere", "timeout": "30"}
-    secret = json.dumps({"Authorization": typed})
-    root.post(f"{base}/modelconnection/add/", **access, secrets=secret)
+    pair = {"secrets-name": "aws_session_token", "secrets-value": typed}
+    root.post(f"{base}/modelconnection/add/", **access, **pair)
     for page in ("add/", "try/"):
         rows = {"headers-name": "Authorization", "headers-value": typed}
-        root.post(f"{base}/mcpserver/{page}", **server, **rows)
+        root.post(f"{base}/mcpserver/{page}", **server, **rows, oauth_client_secret=typed)
     tool = {"name": "a b", "endpoint": "nowhere", "method": "GET"}
-    root.post(f"{base}/toolregistration/add/", **tool, headers=secret)
+    root.post(f"{base}/toolregistration/add/", **tool, **rows)
     root.post("/admin/auth/user/add/", username="owner", password1=typed, password2=typed)
 
 

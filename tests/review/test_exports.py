@@ -135,7 +135,7 @@ async def test_a_run_is_exported_as_a_readable_document(person, scripted):
 
     assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
     assert text.startswith("# What is 6 \\* 7?\n\n- **Run**: \\#")
-    assert "\n## Answer\n\n> It is **42**.\n" in text
+    assert "\n## Answer\n\n> It is **42**.\n\n## Sources\n\n- \\[1\\] " in text
     assert "### #2 Tool · calculator: 6 \\* 7\n" in text
     assert "\nObservation:\n\n```\n42\n```\n" in text
 

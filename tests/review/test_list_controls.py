@@ -117,10 +117,10 @@ def test_columns_are_chosen_and_remembered(mine, person):
     assert 'data-column="status"' in get(mine)
 
 
-def test_a_saved_view_has_its_columns_and_order(mine, person):
+def test_a_saved_view_has_its_columns_order_and_grouping(mine, person):
     make(person)
     about = {"q": "status:completed", "sort": "-cost", "columns": "question,cost", "name": "A"}
-    mine.post("/traces/views/", about)
+    mine.post("/traces/views/", about | {"group": "chat"})
 
     [link] = select(mine.get("/traces/"), ".saved a")
 
@@ -130,7 +130,9 @@ def test_a_saved_view_has_its_columns_and_order(mine, person):
         "q": ["status:completed"],
         "sort": ["-cost"],
         "columns": ["question,cost"],
+        "group": ["chat"],
     }
+    assert 'aria-current="true">A</a>' in mine.get(link.attributes["href"]).text
 
 
 def urls(menu):

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from agents.access import audit
 from agents.db.fast_writes import concrete_field
@@ -101,6 +101,7 @@ SENTENCES = {
     "review.flag": gettext_lazy("%(who)s flagged %(what)s."),
     "review.assign": gettext_lazy("%(who)s changed the reviewer of %(what)s."),
     "review.verdict": gettext_lazy("%(who)s reviewed %(what)s."),
+    "review.score": gettext_lazy("%(who)s scored %(what)s."),
     "review.correction": gettext_lazy("%(who)s corrected the answer of %(what)s."),
     audit.EXAMPLE_SAVED: gettext_lazy("%(who)s saved %(what)s as an example."),
     audit.BACKTEST_STARTED: gettext_lazy("%(who)s started a backtest of %(what)s."),
@@ -132,7 +133,7 @@ CATEGORY_LABELS = {
     "run": gettext_lazy("Run access"),
     "review": gettext_lazy("Reviews"),
     "problem": gettext_lazy("Problems"),
-    "suggestion": gettext_lazy("Suggestions"),
+    "suggestion": pgettext_lazy("improvements", "Suggestions"),
     "alert": gettext_lazy("Alerts"),
     "share": gettext_lazy("Share links"),
     "session": gettext_lazy("Shared chats"),
@@ -167,9 +168,11 @@ DETAIL_LABELS = {
     "arguments": gettext_lazy("arguments"),
     "before": gettext_lazy("before"),
     "by": gettext_lazy("via"),
-    "changed": gettext_lazy("edited"),
+    "changed": pgettext_lazy("audit log", "edited"),
     "characters": gettext_lazy("characters entered"),
     "count": gettext_lazy("number"),
+    "criteria": gettext_lazy("criteria"),
+    "criterion": gettext_lazy("criterion"),
     "deleted_together": gettext_lazy("items deleted together"),
     "digest": gettext_lazy("digest"),
     "chunk_count": gettext_lazy("passages"),
@@ -195,9 +198,11 @@ DETAIL_LABELS = {
     "problem": gettext_lazy("problem"),
     "provider": gettext_lazy("provider"),
     "questions": gettext_lazy("questions"),
+    "queue": gettext_lazy("review queue"),
     "reason": gettext_lazy("reason"),
     "refused": gettext_lazy("invalid fields"),
     "reruns": gettext_lazy("reruns"),
+    "reviewers": gettext_lazy("reviewers"),
     "right": gettext_lazy("permission"),
     "role": gettext_lazy("role"),
     "removed": gettext_lazy("removed"),
@@ -209,6 +214,7 @@ DETAIL_LABELS = {
     "runevent_count": gettext_lazy("events"),
     "runs": gettext_lazy("runs"),
     "scope": gettext_lazy("allowed"),
+    "score": gettext_lazy("score"),
     "state": gettext_lazy("state"),
     "step": gettext_lazy("step"),
     "to": gettext_lazy("assigned to"),
@@ -245,7 +251,11 @@ SCREEN_LABELS = {
     "rerun": gettext_lazy("rerun"),
     "socket": gettext_lazy("live updates"),
 }
-VALUE_LABELS = dict.fromkeys(("by", "way", "what"), METHOD_LABELS) | {"door": SCREEN_LABELS}
+GENERAL_QUEUE_LABEL = {"": gettext_lazy("General")}
+VALUE_LABELS = dict.fromkeys(("by", "way", "what"), METHOD_LABELS) | {
+    "door": SCREEN_LABELS,
+    "queue": GENERAL_QUEUE_LABEL,
+}
 
 
 def person_names(entries: Iterable[AuditEntry]) -> dict[str, str]:

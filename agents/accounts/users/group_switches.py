@@ -100,10 +100,11 @@ SWITCHES = (
     Switch(
         key="evaluation",
         name=_("Evaluation"),
-        about=_("Example sets, experiments, lessons and suggestions."),
+        about=_("Example sets, experiments, review queues, lessons and suggestions."),
         models=(
             "review.exampleset",
             "review.example",
+            "review.reviewqueue",
             "experiments.experiment",
             "agents.experience",
         ),

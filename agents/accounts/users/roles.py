@@ -52,7 +52,7 @@ ABILITIES = (
     (_("See and rate their own runs"), EVERYONE),
     (_("Review other users' runs, with personal data masked"), REVIEWERS),
     (_("Flag, annotate and correct answers"), REVIEWERS),
-    (_("See the problems and the dashboard of the agents they review"), REVIEWERS),
+    (_("See the problems, dashboard and evaluation of the agents they review"), REVIEWERS),
     (_("Set up agents, models, tools, guardrails and workflows"), ADMINISTRATORS),
     (_("Manage the installation's documents"), ADMINISTRATORS),
     (_("Invite users, change roles, groups and usage limits"), ADMINISTRATORS),

@@ -1,4 +1,4 @@
-"""Feedback on runs: ratings, notes, labels, verdicts and corrections.
+"""Feedback on runs: ratings, notes, labels, verdicts, scores and corrections.
 
 Users rate their own runs and can request a review; reviewers judge runs in their scope. Callers
 decide which runs those are.
@@ -20,10 +20,20 @@ from django.utils.translation import gettext as _
 from agents.access import audit, masking
 from agents.db.sanitize import sanitize_text
 from agents.models import HiddenTopic, Run
-from agents.review.models import MAX_NAME_CHARS, Label, Note, Rating, Review
+from agents.review.models import (
+    MAX_NAME_CHARS,
+    REVIEW_PERMISSION,
+    Criterion,
+    Label,
+    Note,
+    Rating,
+    Review,
+    ReviewQueue,
+    Score,
+)
 from agents.runs import pubsub
 
-REVIEW_PERMISSION = "agents.review_runs"
+GENERAL_QUEUE = 0  # the ID of the queue that isn't a row
 MAX_TEXT_CHARS = 10_000
 MAX_ANSWER_CHARS = 100_000
 
@@ -115,8 +125,11 @@ def normalize_label(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", sanitize_text(text)).lower().split())
 
 
-def flag(user: User, run: Run, why: str) -> Review:
-    """Request a review; a decided one is reopened, and reasons are added to an open one."""
+def flag(user: User, run: Run, why: str, queue: int | None = None) -> Review:
+    """Request a review; a decided one is reopened, and reasons are added to an open one.
+
+    Without a queue, it stays in its own; a new one goes to the general queue.
+    """
     why = clean_text(why)
     _check_saved(run)
     with transaction.atomic():
@@ -126,6 +139,7 @@ def flag(user: User, run: Run, why: str) -> Review:
             if len(review.why) > MAX_TEXT_CHARS:
                 sentence = _("Too long. All reasons together can be up to %(most)d characters.")
                 raise FeedbackRejected(sentence % {"most": MAX_TEXT_CHARS})
+        moved = _move(user, review, queue)
         is_new = review.flagged_by_id is None or not review.is_open
         if is_new:
             review.flagged_at = timezone.now()
@@ -136,21 +150,64 @@ def flag(user: User, run: Run, why: str) -> Review:
         review.decided_by = review.decided_at = None
         review.save()
         # Only the length, because an entry outlives the run.
-        audit.record(user, "review.flag", run, characters=len(why), before=old_verdict)
+        details = {"characters": len(why), "before": old_verdict, **moved}
+        audit.record(user, "review.flag", run, **details)
         _publish(run)
     return review
 
 
-def assign(user: User, run: Run, person: User | None) -> Review:
-    """Assign the review to a reviewer, or to none."""
+def assign(user: User, run: Run, person: User | None, queue: int | None = None) -> Review:
+    """Assign the review to a reviewer, or to none, and move it to a queue."""
     if person is not None and not reviewable_runs(person).filter(pk=run.pk).exists():
         raise FeedbackRejected(_("This user can't review this run."))
     with transaction.atomic():
         review = _lock_review(run)
+        _check_queue(user, review)
+        moved = _move(user, review, queue)
         review.assignee = person
-        review.save(update_fields=["assignee"])
-        audit.record(user, "review.assign", run, to=audit.person(person) if person else "")
+        review.save(update_fields=["assignee", "queue"])
+        assignee = audit.person(person) if person else ""
+        audit.record(user, "review.assign", run, to=assignee, **moved)
     return review
+
+
+def _move(user: User, review: Review, queue: int | None) -> dict[str, str]:
+    """Set the review's queue, unless it is None; return the details for the audit log."""
+    if queue is None or queue == (review.queue_id or GENERAL_QUEUE):
+        return {}
+    _check_queue(user, review)
+    target = ReviewQueue.objects.for_user(user).filter(pk=queue).first()
+    if target is None and queue != GENERAL_QUEUE:
+        raise FeedbackRejected(_("This review queue was deleted. Choose another one."))
+    review.queue = target
+    return {"queue": target.name if target else ""}
+
+
+def score(user: User, run: Run, criterion: int, value: int | None) -> None:
+    """Save a score by a criterion of the review's queue; None removes it."""
+    _check_finished(run)
+    review = Review.objects.for_user(user).filter(run=run.pk).first()
+    queue = review.queue_id if review else None
+    row = Criterion.objects.filter(pk=criterion, queue=queue).first() if queue else None
+    if review is None or row is None:
+        raise FeedbackRejected(
+            _("The rubric of this run has changed. Reload the page and score it again.")
+        )
+    if value is not None and value not in dict(row.choices):
+        raise FeedbackRejected(_("Choose one of the scores."))
+    scores = Score.objects.filter(review=review, criterion=row)
+    with transaction.atomic():
+        old_value = scores.values_list("value", flat=True).first()
+        if value is None:
+            scores.delete()
+        else:
+            fields = {"value": value, "scored_by": user}
+            Score.objects.update_or_create(fields, review=review, criterion=row)
+        saved, before = (
+            None if number is None else row.plain_value(number) for number in (value, old_value)
+        )
+        details = {"criterion": row.name, "score": saved, "before": before}
+        audit.record(user, "review.score", run, **details)
 
 
 def decide(user: User, run: Run, verdict: str, seen_stamp: str) -> Review:
@@ -159,7 +216,7 @@ def decide(user: User, run: Run, verdict: str, seen_stamp: str) -> Review:
     if verdict not in Review.Verdict:
         raise FeedbackRejected(_("Choose a verdict."))
     with transaction.atomic():
-        review = _lock_unchanged(run, seen_stamp)
+        review = _lock_unchanged(user, run, seen_stamp)
         old_verdict = review.verdict
         review.verdict = verdict
         review.decided_by = user
@@ -190,7 +247,7 @@ def correct(user: User, run: Run, text: str, seen_stamp: str) -> Review:
         )
     corrected_at = timezone.now()
     with transaction.atomic():
-        review = _lock_unchanged(run, seen_stamp)
+        review = _lock_unchanged(user, run, seen_stamp)
         if not correction and not review.correction:
             raise FeedbackRejected(_("Enter the corrected answer first."))
         old_length = len(review.correction)
@@ -208,8 +265,9 @@ def correct(user: User, run: Run, text: str, seen_stamp: str) -> Review:
     return review
 
 
-def _lock_unchanged(run: Run, seen_stamp: str) -> Review:
+def _lock_unchanged(user: User, run: Run, seen_stamp: str) -> Review:
     review = _lock_review(run)
+    _check_queue(user, review)
     if review.stamp == seen_stamp:
         return review
     decider = review.decided_by or review.corrected_by
@@ -227,6 +285,12 @@ def _lock_review(run: Run) -> Review:
     """Return the run's review with its row locked."""
     Review.objects.get_or_create(run_id=run.pk)
     return Review.objects.select_for_update().get(run_id=run.pk)
+
+
+def _check_queue(user: User, review: Review) -> None:
+    """Leave what is in a queue to its reviewers, and to whom it is assigned."""
+    if review.queue_id and not Review.objects.for_user(user).filter(pk=review.pk).exists():
+        raise FeedbackRejected(_("This run is in a review queue of other reviewers."))
 
 
 def _publish(run: Run) -> None:

@@ -7,23 +7,32 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Agent, Run
+from agents.models import Agent, ReviewScope, Run
 from agents.models.knowledge.leases import Leased
 from agents.models.sentence_fields import SentenceField
 from agents.models.types import AnyUser
-from agents.review.models import Example, ExampleSet
+from agents.review.models import REVIEW_PERMISSION, Example, ExampleSet
+
+VIEW_PERMISSION = "experiments.view_experiment"
 
 
 class ExperimentQuerySet(models.QuerySet["Experiment"]):
     def for_user(self, user: AnyUser) -> Self:
         """Return what this user started or, with permission to see experiments, everyone's.
 
-        Not others' backtests of guardrails: even a count can reveal text that is masked.
+        Reviewers see those of the agents in their scope. Not others' backtests of guardrails:
+        even a count can reveal text that is masked.
         """
         own = models.Q(started_by=user.pk) if user.is_authenticated else models.Q(pk__in=())
         of_agents = ~models.Q(kind=Experiment.Kind.GUARDRAIL)
-        sees_all = user.has_perm("experiments.view_experiment")
-        return self.filter(own | of_agents) if sees_all else self.filter(own)
+        if user.has_perm(VIEW_PERMISSION):
+            return self.filter(own | of_agents)
+        if not user.has_perm(REVIEW_PERMISSION):
+            return self.filter(own)
+        agents = ReviewScope.objects.agents_of(user)
+        if agents is not None:
+            of_agents &= models.Q(agent__in=agents)
+        return self.filter(own | of_agents)
 
     def open(self) -> Self:
         return self.filter(state=Experiment.State.RUNNING)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,11 +16,12 @@ from agents.access import masking
 from agents.db.sentences import translate
 from agents.models import Run
 from agents.review.annotations.similarity import tokenize
-from agents.review.models import Review
+from agents.review.models import Example, Review
 from agents.web.presentation import trace_url
 from agents.web.presentation.formats.text_diff import TextDiff, TextDiffer
 
-from .models import Experiment, ExperimentResult
+from . import reading
+from .models import VIEW_PERMISSION, Experiment, ExperimentResult
 from .scoring import checks
 from .sources.sources import left_out_sentence
 
@@ -238,7 +240,7 @@ class ExperimentView:
     @cached_property
     def rows(self) -> list[ResultView]:
         related = ("run", "origin", "example")
-        results = list(self.experiment.results.select_related(*related))
+        results = list(self._visible_results().select_related(*related))
         compared_results = self.against.results.exclude(example=None) if self.against else ()
         compared = {row.example_id: row for row in compared_results}
         origins = [result.origin_id for result in results if result.origin_id]
@@ -257,6 +259,19 @@ class ExperimentView:
             )
             for index, result in enumerate(results)
         ]
+
+    def _visible_results(self) -> QuerySet[ExperimentResult]:
+        """Return all results, or for a reviewer those whose recording and example they see."""
+        results = self.experiment.results.all()
+        is_own = self.experiment.started_by_id == self.viewer.pk
+        if is_own or self.viewer.has_perm(VIEW_PERMISSION):
+            return results
+        origins = Run.objects.in_scope(self.viewer).filter(pk=OuterRef("origin"))
+        examples = reading.examples_in_scope(Example.objects.all(), self.viewer)
+        return results.filter(
+            Q(origin=None) | Exists(origins),
+            Q(example=None) | Exists(examples.filter(pk=OuterRef("example"))),
+        )
 
     @property
     def finished(self) -> int:

@@ -25,6 +25,7 @@ from .filter_queries import (
     by_label,
     by_model,
     by_outcome,
+    by_queue,
     by_rating,
     by_related_rows,
     by_source,
@@ -193,6 +194,12 @@ ALL_FIELDS = [
         refusal=_("Only reviewers can filter by label."),
     ),
     _choice_field("flag", _("review status"), FLAGS, by_flag),
+    replace(
+        _make_field(
+            "queue", _("review queue that the run is in"), "safety", parse_name, by_queue
+        ),
+        refusal=_("Only reviewers can filter by review queue."),
+    ),
     _choice_field("verdict", _("reviewer's verdict"), VERDICTS, by_verdict),
     _make_field(
         "version", _("agent version or configuration ID"), "v3", parse_text, by_version

@@ -214,6 +214,10 @@ def by_label(pattern: NamePattern) -> Q:
     return _runs_with(Label.objects.filter(_name_filter("name")(pattern)))
 
 
+def by_queue(pattern: NamePattern) -> Q:
+    return _runs_with(Review.objects.filter(_name_filter("queue__name")(pattern)))
+
+
 def by_flag(name: str) -> Q:
     reviews = Review.objects.all()
     match name:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Prefetch, Q
+from django.db.models import Prefetch, Q, prefetch_related_objects
 from django.http import Http404
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -16,11 +16,20 @@ from agents.access.masking import Masker
 from agents.access.requests import UserRequest
 from agents.models import Run
 from agents.models.types import LazyText
-from agents.review.models import Example, ExampleSet, Label, Note, Rating, Review
+from agents.review.models import (
+    ExampleSet,
+    Label,
+    Note,
+    Rating,
+    Review,
+    ReviewQueue,
+    Score,
+)
 from agents.web.presentation import RunView
 from agents.web.presentation.markdown import render_markdown
 
-from ..annotations import feedback
+from ..annotations import feedback, queues
+from ..annotations.queues import ScoredCriterion
 
 PAGE_SIZE = 30
 MAX_SETS = 100
@@ -37,6 +46,7 @@ class CaseView:
     run: Run
     user: User
     reviewers: Sequence[Any] = ()
+    queues: Sequence[ReviewQueue] = ()  # that this user reviews, besides the general one
     may_review: bool = True
     problem: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +90,28 @@ class CaseView:
     @property
     def stamp(self) -> str:
         return self.review.stamp if self.review else ""
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether the user can review this run, which isn't in a queue of other reviewers."""
+        review = self.review
+        if not self.may_review or review is None or review.queue is None:
+            return self.may_review
+        return review.queue in self.queues or review.assignee_id == self.user.pk
+
+    @property
+    def queue(self) -> ReviewQueue | None:
+        return self.review.queue if self.review and self.may_decide else None
+
+    @property
+    def queue_choices(self) -> Sequence[ReviewQueue]:
+        """The queues that the user can send the run to; none if it is in one of others."""
+        queue = self.review.queue if self.review else None
+        return self.queues if queue is None or queue in self.queues else ()
+
+    @cached_property
+    def rubric(self) -> list[ScoredCriterion]:
+        return queues.rubric(self.review) if self.review and self.queue else []
 
     @property
     def verdicts(self) -> list[tuple[int, str, LazyText]]:
@@ -140,8 +172,11 @@ class CaseView:
         return self.typed.get("expected") or self.best
 
     @property
-    def examples(self) -> list[Example]:
-        return list(self.run.examples.all())
+    def saved_as(self) -> str:
+        """The name of the example that the run was saved as, which can quote the question."""
+        names = [example.name for example in self.run.examples.all()]
+        name = names[0] if names else ""
+        return masking.mask_text(name) if self.masker else name
 
     @property
     def example_sets(self) -> list[ExampleSet]:
@@ -158,14 +193,24 @@ def build_case(
 ) -> CaseView:
     """Return a run as this user can review it."""
     may_review = feedback.reviewable_runs(request.user).filter(pk=run.pk).exists()
-    for case in _build_cases(request, [run.pk], may_review=may_review):
+    own_queues = list(ReviewQueue.objects.for_user(request.user)) if may_review else ()
+    for case in _build_cases(request, [run.pk], may_review=may_review, own_queues=own_queues):
         return replace(case, problem=problem, typed=typed or {})
     raise Http404  # deleted meanwhile
 
 
-def queue_page(request: UserRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:
-    """Return a page of the queue, and the cursor of the next one."""
+def queue_page(
+    request: UserRequest,
+    show: str,
+    after: str = "",
+    *,
+    queue: int | None = None,
+    own_queues: Sequence[ReviewQueue] = (),
+) -> tuple[list[CaseView], str]:
+    """Return a page of one queue or all, and the cursor of the next one."""
     reviews = Review.objects.for_user(request.user)
+    if queue is not None:
+        reviews = reviews.filter(queue=queue or None)
     reviews = reviews.decided() if show == "decided" else reviews.open()
     if show == "mine":
         reviews = reviews.filter(assignee=request.user)
@@ -192,15 +237,21 @@ def queue_page(request: UserRequest, show: str, after: str = "") -> tuple[list[C
             reviews = reviews.filter(is_later | Q(flagged_at=flagged_at, pk__gt=last_review.pk))
     pks = list(reviews.values_list("run_id", flat=True)[: PAGE_SIZE + 1])
     next_cursor = str(pks[PAGE_SIZE - 1]) if len(pks) > PAGE_SIZE else ""
-    return _build_cases(request, pks[:PAGE_SIZE], may_review=True), next_cursor
+    cases = _build_cases(request, pks[:PAGE_SIZE], may_review=True, own_queues=own_queues)
+    return cases, next_cursor
 
 
 def _build_cases(
-    request: UserRequest, pks: Iterable[int], *, may_review: bool
+    request: UserRequest,
+    pks: Iterable[int],
+    *,
+    may_review: bool,
+    own_queues: Sequence[ReviewQueue],
 ) -> list[CaseView]:
     """Load these runs with their feedback, in a few queries, masked if needed."""
     rows = Run.objects.filter(pk__in=pks).defer("history")
-    rows = rows.select_related("user__profile", "review", *REVIEW_USERS).prefetch_related(
+    related = ("user__profile", "review__queue", *REVIEW_USERS)
+    rows = rows.select_related(*related).prefetch_related(
         Prefetch("ratings", Rating.objects.select_related("user__profile")),
         Prefetch("review_notes", Note.objects.select_related("author__profile")),
         "labels",
@@ -208,6 +259,11 @@ def _build_cases(
     )
     runs = {run.pk: run for run in masking.load_origins(rows)}
     reviewers = feedback.reviewers() if may_review else ()
+    if may_review:
+        reviews = [getattr(run, "review", None) for run in runs.values()]
+        queued = [review for review in reviews if review is not None and review.queue_id]
+        scores = Prefetch("scores", Score.objects.select_related("scored_by__profile"))
+        prefetch_related_objects(queued, "queue__criteria", scores)
     cases = []
     for run in (runs[pk] for pk in pks if pk in runs):
         is_masked = masking.is_masked_for(run, request.user, request.session)
@@ -216,6 +272,7 @@ def _build_cases(
                 masking.mask_row(run) if is_masked else run,
                 request.user,
                 reviewers=reviewers,
+                queues=own_queues,
                 may_review=may_review,
                 masker=Masker() if is_masked else None,
                 original_answer=run.answer,

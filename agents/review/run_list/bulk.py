@@ -91,11 +91,17 @@ def export(selection: Selection, columns: Sequence[Column], file_format: str) ->
                 yield json.dumps({"run": pk} | values, ensure_ascii=False) + "\n"
 
 
-def flag(selection: Selection, why: str) -> Outcome:
-    """Request a review of each run; those in the queue stay as they are."""
+def flag(selection: Selection, why: str, queue: int | None = None) -> Outcome:
+    """Request a review of each run; those in the queue stay as they are.
+
+    With a queue, those that wait in another one are moved to it.
+    """
     pks, is_cut = selection.first(MAX_SELECTED)
     allowed = Run.objects.in_scope(selection.user).filter(pk__in=pks).order_by("pk")
-    waiting = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
+    open_reviews = Review.objects.open().filter(run__in=pks)
+    if queue is not None:
+        open_reviews = open_reviews.filter(queue=queue or None)
+    waiting = set(open_reviews.values_list("run", flat=True))
     tally = _Tally()
     for run in allowed:
         if run.pk in waiting:
@@ -103,7 +109,7 @@ def flag(selection: Selection, why: str) -> Outcome:
         elif run.is_live:
             tally.skip(_("still in progress"))
         else:
-            tally.attempt(lambda run=run: feedback.flag(selection.user, run, why))
+            tally.attempt(lambda run=run: feedback.flag(selection.user, run, why, queue))
     return tally.outcome(is_cut)
 
 

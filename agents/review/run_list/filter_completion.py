@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from agents.access import masking
 from agents.models import Agent, Run
 from agents.models.catalog.rights import Role
-from agents.review.models import Label
+from agents.review.models import Label, ReviewQueue
 from agents.review.run_list.listing import is_reviewer
 
 from ..filters.filter_fields import FilterField, allowed_fields
@@ -65,6 +65,8 @@ def known_values(user: User) -> dict[str, list[str]]:
         visible_labels = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
         names = visible_labels.order_by("name").values_list("name", flat=True).distinct()
         values["label"] = _distinct(names[:MAX_VALUES])
+        queues = ReviewQueue.objects.for_user(user)
+        values["queue"] = _distinct(queues.values_list("name", flat=True)[:MAX_VALUES])
         values["user"] = _distinct(row[4] for row in recent)
         groups = Group.objects.exclude(name__in=Role.values).order_by("name")
         values["group"] = _distinct(groups.values_list("name", flat=True)[:MAX_VALUES])

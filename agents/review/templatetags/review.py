@@ -3,8 +3,7 @@
 from django import template
 
 from agents.models import GuardrailHit, Run
-from agents.review.annotations import feedback
-from agents.review.models import Review
+from agents.review.models import REVIEW_PERMISSION, Review, ReviewQueue
 from agents.review.run_details import run_page
 from agents.web.presentation import RunView
 
@@ -21,8 +20,14 @@ def case_of(context: template.Context, view: RunView) -> run_page.CaseView:
 def open_reviews(context: template.Context) -> int | None:
     """Return the number of open reviews; None for users who aren't reviewers."""
     user = context["user"]
-    may_review = user.has_perm(feedback.REVIEW_PERMISSION)
+    may_review = user.has_perm(REVIEW_PERMISSION)
     return Review.objects.for_user(user).open().count() if may_review else None
+
+
+@register.simple_tag(takes_context=True)
+def review_queues(context: template.Context) -> list[ReviewQueue]:
+    """Return the queues that the page's user reviews, besides the general one."""
+    return list(ReviewQueue.objects.for_user(context["user"]))
 
 
 @register.simple_tag

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.access.requests import UserRequest
 from agents.db import database, errors
+from agents.db.sanitize import parse_id
 from agents.review.annotations import feedback
 from agents.review.filters.filter_language import clean, parse
 from agents.review.run_list import bulk
@@ -50,7 +51,8 @@ def act_on_runs(request: UserRequest) -> HttpResponse:
         messages.error(request, _("Select at least one run first."))
         return redirect(back_url)
     try:
-        match request.POST.get("action", ""):
+        action, _colon, queue = request.POST.get("action", "").partition(":")
+        match action:
             case "compare":
                 pks, _has_more = selection.first(3)
                 if len(pks) == 2:
@@ -58,7 +60,8 @@ def act_on_runs(request: UserRequest) -> HttpResponse:
                 messages.error(request, _("Select exactly two runs to compare them."))
             case "flag":
                 with errors.reraise_as(feedback.FeedbackRejected):
-                    outcome = bulk.flag(selection, request.POST.get("why", ""))
+                    why = request.POST.get("why", "")
+                    outcome = bulk.flag(selection, why, parse_id(queue))
                 sentence = ngettext(
                     "%(count)d run flagged for review.",
                     "%(count)d runs flagged for review.",

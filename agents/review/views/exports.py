@@ -19,6 +19,7 @@ async def export_json(request: UserRequest, pk: int) -> HttpResponseBase:
         is_masked=readable.is_masked,
         hides_private=readable.hides_private,
         hides_rules=readable.hides_rules,
+        reviewer=request.user,
     )
     return download(pieces, f"trace-{pk}.json", "application/json")
 

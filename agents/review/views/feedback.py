@@ -16,13 +16,14 @@ from agents.access import audit
 from agents.access.requests import UserRequest
 from agents.console.guardrail_admin.guardrail_testing import hits
 from agents.db import errors
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import parse_id, sanitize_text
 from agents.models import Run
-from agents.review.annotations import examples, feedback
-from agents.review.models import Note, Review
+from agents.review.annotations import examples, feedback, queues
+from agents.review.models import REVIEW_PERMISSION, Note, Review, ReviewQueue
 from agents.review.run_details import run_page
 from agents.web.presentation import RunView
-from agents.web.presentation.run_fragments import rating
+from agents.web.presentation.answer_fragments import rating
+from agents.web.presentation.markdown import render_markdown
 from agents.web.referrer import previous_page
 from agents.web.sandbox import allow_frames
 
@@ -31,7 +32,7 @@ AUDIT_SOURCE = "queue"
 # URLs that only accept POST.
 POST_ONLY_URLS = {
     *("annotate", "note", "label", "flag", "hit"),
-    *("assign", "decide", "correct", "keep", "rate"),
+    *("assign", "decide", "score", "correct", "keep", "rate"),
 }
 TEXT_FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
@@ -144,7 +145,7 @@ def assign(request: UserRequest, run: Run) -> None:
     person = get_user_model().objects.filter(username=name).first() if name else None
     if name and person is None:
         raise Http404
-    feedback.assign(request.user, run, person)
+    feedback.assign(request.user, run, person, parse_id(request.POST.get("queue")))
 
 
 @reviewer_action
@@ -152,6 +153,16 @@ def decide(request: UserRequest, run: Run) -> None:
     verdict = request.POST.get("verdict", "")
     seen_stamp = request.POST.get("seen", "")
     feedback.decide(request.user, run, verdict, seen_stamp)
+
+
+@reviewer_action
+def score(request: UserRequest, run: Run) -> None:
+    """Save a score, sent as `criterion:value`; without a value it is removed."""
+    criterion, _colon, text = request.POST.get("score", "").partition(":")
+    value = parse_id(text)
+    if text and value is None:
+        raise feedback.FeedbackRejected(_("Choose one of the scores."))
+    feedback.score(request.user, run, parse_id(criterion) or 0, value)
 
 
 @reviewer_action
@@ -173,7 +184,10 @@ def flag(request: UserRequest, pk: int) -> HttpResponse:
     """Request a review, by a reviewer or the run's user."""
     run = get_object_or_404(Run.objects.in_scope(request.user), pk=pk)
     why = request.POST.get("why", "")
-    return _apply_feedback(request, run, lambda: feedback.flag(request.user, run, why))
+    # Only reviewers choose a queue.
+    may_choose = request.user.has_perm(REVIEW_PERMISSION)
+    queue = parse_id(request.POST.get("queue")) if may_choose else None
+    return _apply_feedback(request, run, lambda: feedback.flag(request.user, run, why, queue))
 
 
 @require_GET
@@ -203,21 +217,39 @@ def _render_step(
 @require_GET
 @allow_frames
 def review_queue(request: UserRequest) -> HttpResponse:
-    """Display the review queue."""
-    if not request.user.has_perm(feedback.REVIEW_PERMISSION):
+    """Display the reviews of one queue or all."""
+    if not request.user.has_perm(REVIEW_PERMISSION):
         raise Http404
     show = request.GET.get("show", "")
     show = show if show in QUEUE_FILTERS else "open"
-    cases, next_cursor = run_page.queue_page(request, show, request.GET.get("after", ""))
+    visible_queues = list(ReviewQueue.objects.for_user(request.user))
+    queue_id = parse_id(request.GET.get("queue"))
+    queue = next((row for row in visible_queues if row.pk == queue_id), None)
+    if queue is None and queue_id not in (None, feedback.GENERAL_QUEUE):
+        raise Http404
+    after = request.GET.get("after", "")
+    cases, next_cursor = run_page.queue_page(
+        request, show, after, queue=queue_id, own_queues=visible_queues
+    )
     audit.record_views(request.user, [case.run for case in cases], AUDIT_SOURCE)
-    context = {"cases": cases, "show": show, "more": next_cursor, "here": "review"}
+    context = {
+        "cases": cases,
+        "show": show,
+        "more": next_cursor,
+        "here": "review",
+        "tabs": queues.queue_tabs(request.user, visible_queues),
+        "queue_id": queue_id,
+        "in_queue": "" if queue_id is None else f"queue={queue_id}&",
+        "results": queues.results(request.user, queue) if queue else [],
+        "instructions": render_markdown(queue.instructions) if queue else "",
+    }
     return render(request, "trace/review.html", context)
 
 
 @require_GET
 def open_reviews(request: UserRequest) -> HttpResponse:
     """Return the number of open reviews; pages poll it."""
-    if not request.user.has_perm(feedback.REVIEW_PERMISSION):
+    if not request.user.has_perm(REVIEW_PERMISSION):
         raise Http404
     waiting = Review.objects.for_user(request.user).open().count()
     return render(request, "layout/_open_reviews.html", {"waiting": waiting})
@@ -226,7 +258,7 @@ def open_reviews(request: UserRequest) -> HttpResponse:
 def _render_feedback(request: UserRequest, run: Run, problem: str = "") -> HttpResponse:
     """Render the saved feedback; with a problem, the typed text as well."""
     # Feedback on steps is between reviewers.
-    step = parse_step(request) if request.user.has_perm(feedback.REVIEW_PERMISSION) else 0
+    step = parse_step(request) if request.user.has_perm(REVIEW_PERMISSION) else 0
     if not request.htmx and not problem:
         return redirect(
             _return_url(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}")

@@ -181,7 +181,7 @@ def completions(request: UserRequest) -> JsonResponse:
 
 @require_POST
 def save_view(request: UserRequest) -> HttpResponse:
-    """Save a filter with its columns and order by name, replacing one with the same name."""
+    """Save a filter with its look by name, replacing one with the same name."""
     query = clean(request.POST.get("q", ""))
     look = ListLook.of(request)
     name = clean(request.POST.get("name", ""))[:MAX_NAME_CHARS] or query[:MAX_NAME_CHARS]
@@ -195,6 +195,7 @@ def save_view(request: UserRequest) -> HttpResponse:
             "query": query,
             "sort": look.sort_text,
             "columns": columns.join(look.columns),
+            "grouping": look.group_name,
         }
         try:
             own_views.update_or_create(values, user=request.user, name=name)
@@ -262,14 +263,16 @@ def _group_menu(request: UserRequest, run_filter: Filter, look: ListLook) -> Men
 
 
 def _saved_views(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:
-    current = (run_filter.text, look.sort_text, columns.join(look.columns))
+    names = columns.join(look.columns)
+    current = (run_filter.text, look.sort_text, names, look.group_name)
     return [
         {
             "pk": view.pk,
             "name": view.name,
             "query": view.query,
-            "url": list_url(view.query, view.sort, view.columns),
-            "is_current": current == (view.query, view.sort, view.columns or current[2]),
+            "url": list_url(view.query, view.sort, view.columns, view.grouping),
+            "is_current": current
+            == (view.query, view.sort, view.columns or names, view.grouping),
         }
         for view in look.views
     ]

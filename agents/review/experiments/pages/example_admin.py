@@ -1,28 +1,40 @@
 """Examples: questions with an expected answer and checks."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from agents.access import masking
+from agents.access import audit, masking
+from agents.access.requests import signed_in_user
 from agents.console.admin_classes.model_admin import ConsoleAdmin
 from agents.db.sanitize import parse_id
+from agents.review.experiments import reading
+from agents.review.experiments.scoring import checks
 from agents.review.experiments.sources import set_files
 from agents.review.models import Example, ExampleSet
+from agents.web.presentation import trace_url
 
 from .checks_field import ChecksField
+from .reader_admin import OpenToReviewers, ReadableSetFilter
 
 PERSONAL_FIELDS = {"question", "history", "observations"}
 EDITABLE_FIELDS = ("name", "example_set", "question", "expected", "checks", "tags", "agent")
 RECORD_FIELDS = ("source_run", "recorded_calls", "score", "scored_at", "saved_by", "saved_at")
+READER_FIELDS = (
+    *("name", "set_page", "question", "expected", "check_list", "tags", "agent_name"),
+    *("recorded_run", "recorded_calls", "score", "scored_at", "saved_by", "saved_at"),
+)
 MAX_SET_ACTIONS = 20
 
 
@@ -69,14 +81,21 @@ class ExampleForm(forms.ModelForm):
         return cleaned
 
 
+class ExampleChangeList(ChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        example_admin: Any = self.model_admin
+        self.result_list = example_admin.visible_examples(request, self.result_list)
+
+
 @admin.register(Example)
-class ExampleAdmin(ConsoleAdmin):
+class ExampleAdmin(OpenToReviewers, ConsoleAdmin):
     """What was recorded in a run doesn't change; everything else may."""
 
     tells_values = False  # they are users' text
     form = ExampleForm
     list_display = ["name", "example_set", "tags", "check_count", "score", "scored_at"]
-    list_filter = ["example_set", "agent_name"]
+    list_filter = [("example_set", ReadableSetFilter), "agent_name"]
     list_select_related = ["example_set"]
     search_fields = ["name", "expected", "tags"]
     fields = [*EDITABLE_FIELDS, *RECORD_FIELDS]
@@ -84,10 +103,42 @@ class ExampleAdmin(ConsoleAdmin):
     change_form_template = "admin/review/example/change_form.html"
     change_list_template = "admin/review/example/change_list.html"
 
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return ExampleChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Example]:
+        rows = super().get_queryset(request)
+        if self.is_reader(request):
+            rows = reading.examples_in_scope(rows, signed_in_user(request))
+        return rows
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Example | None:
+        example = super().get_object(request, object_id, from_field)
+        if example is None or not self.is_reader(request):
+            return example
+        if example.run is not None:
+            audit.record_view(request.user, example.run, "admin")
+        return self.visible_examples(request, [example])[0]
+
+    def visible_examples(
+        self, request: HttpRequest, examples: Iterable[Example]
+    ) -> list[Example]:
+        if not self.is_reader(request):
+            return list(examples)
+        return reading.mask_examples(examples, signed_in_user(request), request.session)
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        """Leave out what is masked, or it could be guessed letter by letter."""
+        return ["agent_name"] if self.is_reader(request) else list(self.search_fields)
+
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """Hide users' questions from administrators without permission to see them."""
         if obj is None:
             return list(EDITABLE_FIELDS)
+        if self.is_reader(request):
+            return list(READER_FIELDS)  # masked, if it isn't their own question
         is_open = obj.run_id is None or request.user.has_perm(masking.UNMASK_PERMISSION)
         return [name for name in self.fields if is_open or name not in PERSONAL_FIELDS]
 
@@ -120,10 +171,14 @@ class ExampleAdmin(ConsoleAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         pk = parse_id(request.GET.get("example_set__id__exact")) or 0
-        example_set = ExampleSet.objects.filter(pk=pk).first()
-        return super().changelist_view(
-            request, {"example_set": example_set, **(extra_context or {})}
-        )
+        rows = ExampleSet.objects.filter(pk=pk)
+        if self.is_reader(request):
+            rows = reading.sets_in_scope(rows, signed_in_user(request))
+        context: dict[str, Any] = {"example_set": rows.first()}
+        if context["example_set"]:
+            examples = self.get_queryset(request).filter(example_set=pk)
+            context["example_count"] = examples.count()
+        return super().changelist_view(request, context | (extra_context or {}))
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         actions = super().get_actions(request)
@@ -141,6 +196,12 @@ class ExampleAdmin(ConsoleAdmin):
             return str(len(example.checks))
         return gettext("similarity") if example.expected else gettext("has an answer")
 
+    @admin.display(description=_("checks"))
+    def check_list(self, example: Example) -> SafeString | str:
+        """Return the checks as lines, for those who read an example."""
+        lines = [(checks.label(check["kind"]), check["value"]) for check in example.checks]
+        return format_html_join("", "{}: {}<br>", lines) or "—"
+
     @admin.display(description=_("recorded tool calls"))
     def recorded_calls(self, example: Example) -> int:
         return len(example.observations)
@@ -152,6 +213,21 @@ class ExampleAdmin(ConsoleAdmin):
             return "—"
         url = reverse("admin:agents_run_change", args=[example.run_id])
         return format_html('<a href="{}">#{}</a>', url, example.run_id)
+
+    @admin.display(description=_("example set"))
+    def set_page(self, example: Example) -> str:
+        """Link to the results of the set, because reviewers can't open its settings."""
+        if example.example_set is None:
+            return "—"
+        url = reverse("admin:review_exampleset_page", args=[example.example_set.pk])
+        return format_html('<a href="{}">{}</a>', url, example.example_set.name)
+
+    @admin.display(description=_("run"))
+    def recorded_run(self, example: Example) -> str:
+        """Link to the trace, because reviewers have no records of runs."""
+        if example.run_id is None:
+            return "—"
+        return format_html('<a href="{}">#{}</a>', trace_url(example.run_id), example.run_id)
 
 
 def _move(

@@ -12,13 +12,14 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access.requests import signed_in_user
+from agents.console.admin_classes.agent_filter import ReviewedAgentFilter
 from agents.console.admin_classes.read_only import ReadOnlyAdmin
 from agents.console.guardrail_admin.guardrail_testers import REVIEW_PERMISSION
 from agents.db.sanitize import parse_id
 from agents.models import Agent
 from agents.review.experiments import estimate, service
 from agents.review.experiments.errors import ExperimentRejected
-from agents.review.experiments.models import Experiment
+from agents.review.experiments.models import VIEW_PERMISSION, Experiment
 from agents.review.experiments.presentation import ExperimentView
 from agents.review.experiments.scoring import targets
 from agents.review.experiments.sources import sources
@@ -26,12 +27,13 @@ from agents.web.presentation.formats.badges import badge_column
 
 from . import guardrail_backtest
 from .forms import BacktestForm
+from .reader_admin import OpenToReviewers, ReadableSetFilter
 from .set_admin import ADD_PERMISSION, ExperimentStarted, run_admin_view
 
 BACKTEST_PERMISSION = "agents.change_agent"
 # Any of them; which experiments a user sees is another question.
 PERMISSIONS = (
-    "experiments.view_experiment",
+    VIEW_PERMISSION,
     ADD_PERMISSION,
     BACKTEST_PERMISSION,
     REVIEW_PERMISSION,
@@ -42,10 +44,14 @@ TONES = {"running": "blue", "finished": "green", "failed": "red"}
 
 
 @admin.register(Experiment)
-class ExperimentAdmin(ReadOnlyAdmin):
+class ExperimentAdmin(OpenToReviewers, ReadOnlyAdmin):
     list_display = ["started_at", "kind", "agent", "example_set"]
     list_display += [badge_column("state", _("state"), TONES), "score", "cost"]
-    list_filter = ["kind", "state", "agent", "example_set"]
+    list_filter = [
+        *("kind", "state"),
+        ("agent", ReviewedAgentFilter),
+        ("example_set", ReadableSetFilter),
+    ]
     list_select_related = ["agent", "example_set"]
     search_fields = ["agent__name", "example_set__name"]
 

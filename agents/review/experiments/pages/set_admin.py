@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
@@ -15,18 +15,20 @@ from django.views.decorators.http import require_http_methods
 
 from agents.access import audit, masking
 from agents.access.requests import signed_in_user
+from agents.console.admin_classes.agent_filter import ReviewedAgentFilter
 from agents.console.admin_classes.model_admin import ConsoleAdmin
 from agents.db import database
 from agents.db.sanitize import parse_id
 from agents.models import Agent
-from agents.review.experiments import estimate, service, trend
+from agents.review.experiments import estimate, reading, service, trend
 from agents.review.experiments.errors import ExperimentRejected
 from agents.review.experiments.models import Experiment
 from agents.review.experiments.scoring import checks
 from agents.review.experiments.sources import set_files, sources
-from agents.review.models import ExampleSet
+from agents.review.models import Example, ExampleSet
 
 from .forms import RunSetForm
+from .reader_admin import OpenToReviewers
 
 ADD_PERMISSION = "experiments.add_experiment"
 MAX_LISTED = 20
@@ -63,9 +65,9 @@ class SetChangeList(ChangeList):
 
 
 @admin.register(ExampleSet)
-class ExampleSetAdmin(ConsoleAdmin):
+class ExampleSetAdmin(OpenToReviewers, ConsoleAdmin):
     list_display = ["name", "example_count", "agent", "last_score", "last_run"]
-    list_filter = ["agent"]
+    list_filter = [("agent", ReviewedAgentFilter)]
     list_select_related = ["agent"]
     search_fields = ["name", "description"]
     fields = ["name", "description", "agent"]
@@ -94,16 +96,20 @@ class ExampleSetAdmin(ConsoleAdmin):
         return SetChangeList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ExampleSet]:
-        done = Experiment.objects.filter(example_set=OuterRef("pk"), score__isnull=False)
+        rows = super().get_queryset(request)
+        examples = Count("examples")
+        if self.is_reader(request):
+            user = signed_in_user(request)
+            rows = reading.sets_in_scope(rows, user)
+            visible = reading.examples_in_scope(Example.objects.all(), user)
+            examples = Count("examples", filter=Q(examples__in=visible))
+        experiments = self._experiments(request)
+        done = experiments.filter(example_set=OuterRef("pk"), score__isnull=False)
         newest = done.order_by("-pk")
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                example_total=Count("examples"),
-                newest_score=Subquery(newest.values("score")[:1]),
-                newest_at=Subquery(newest.values("started_at")[:1]),
-            )
+        return rows.annotate(
+            example_total=examples,
+            newest_score=Subquery(newest.values("score")[:1]),
+            newest_at=Subquery(newest.values("started_at")[:1]),
         )
 
     @admin.display(description=_("examples"), ordering="example_total")
@@ -137,11 +143,10 @@ class ExampleSetAdmin(ConsoleAdmin):
     def set_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Display the set: its trend, its experiments and how to fill it."""
         example_set = self._get_set(request, pk)
-        experiments = list(
-            example_set.experiments.filter(kind=Experiment.Kind.EXAMPLES).select_related(
-                "agent", "started_by"
-            )[: trend.MAX_POINTS]
+        of_set = self._experiments(request).filter(
+            example_set=example_set, kind=Experiment.Kind.EXAMPLES
         )
+        experiments = list(of_set.select_related("agent", "started_by")[: trend.MAX_POINTS])
         context = {
             **self._context(request, example_set, "overview"),
             "experiments": experiments[:MAX_LISTED],
@@ -158,11 +163,22 @@ class ExampleSetAdmin(ConsoleAdmin):
             "opts": self.opts,
             "example_set": example_set,
             "tab": tab,
-            "example_count": example_set.examples.count(),
+            "example_count": self._examples(request, example_set).count(),
+            "may_export": not self.is_reader(request),
             "may_run": request.user.has_perm(ADD_PERMISSION),
             "may_change": self.has_change_permission(request),
             "may_add_examples": request.user.has_perm("review.add_example"),
         }
+
+    def _experiments(self, request: HttpRequest) -> QuerySet[Experiment]:
+        rows = Experiment.objects.all()
+        return rows.for_user(request.user) if self.is_reader(request) else rows
+
+    def _examples(self, request: HttpRequest, example_set: ExampleSet) -> QuerySet[Example]:
+        rows = Example.objects.filter(example_set=example_set)
+        if self.is_reader(request):
+            rows = reading.examples_in_scope(rows, signed_in_user(request))
+        return rows
 
     async def run_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         view = require_http_methods(["GET", "HEAD", "POST"])(self._run_set)
@@ -255,6 +271,8 @@ class ExampleSetAdmin(ConsoleAdmin):
     def export_view(self, request: HttpRequest, pk: int, file_format: str) -> HttpResponse:
         """Return the set as a file; recorded questions are masked without permission."""
         example_set = self._get_set(request, pk)
+        if self.is_reader(request):
+            raise PermissionDenied
         if file_format not in {"csv", "jsonl"}:
             raise Http404
         is_unmasked = request.user.has_perm(masking.UNMASK_PERMISSION)
