@@ -57,6 +57,7 @@ def refused(monkeypatch, tmp_path):
         ("ASHIATO_LOG_LEVEL", "LOUD"),
         ("ASHIATO_DEMO_DELAY", "-1"),
         ("ASHIATO_USER_RUNS", "0"),
+        ("ASHIATO_CONTACT", "http://help.example.org"),
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
         ("ASHIATO_OIDC_SCOPES", "profile email"),
         ("ASHIATO_OIDC_SCOPES", 'openid "groups"'),

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
 
 from agents.access.requests import signed_in_user
 from agents.db.sanitize import parse_id
@@ -143,7 +144,10 @@ class ScheduleAdmin(ConsoleAdmin):
             "This workflow has a new version. The schedule is paused until you accept it."
         )
         messages.warning(
-            request, format_html('{} <a href="{}">{}</a>', sentence, url, _("Review"))
+            request,
+            format_html(
+                '{} <a href="{}">{}</a>', sentence, url, pgettext("schedule", "Review")
+            ),
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Self
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.models.knowledge.leases import Leased
 
@@ -44,7 +45,9 @@ class ChatImport(Leased):
     )
     files = models.JSONField(_("files"), default=list, help_text=_("Names of uploaded files."))
     sources = models.JSONField(
-        _("sources"), default=dict, help_text=_("Chats found, by product.")
+        pgettext_lazy("chat import", "sources"),
+        default=dict,
+        help_text=_("Chats found, by product."),
     )
     found = models.PositiveIntegerField(_("chats found"), default=0)
     is_new = models.PositiveIntegerField(_("not imported yet"), default=0)
@@ -88,7 +91,9 @@ class ImportResult(models.Model):
     )
     number = models.PositiveIntegerField(_("number"))
     outcome = models.CharField(_("outcome"), max_length=10, choices=Outcome)
-    source = models.CharField(_("source"), max_length=20, blank=True, default="")
+    source = models.CharField(
+        pgettext_lazy("chat import", "source"), max_length=20, blank=True, default=""
+    )
     title = models.CharField(_("title"), max_length=80, blank=True, default="")
     problem = models.CharField(_("problem"), max_length=32, blank=True, default="")
     file = models.CharField(_("file"), max_length=200, blank=True, default="")
@@ -130,7 +135,7 @@ class ImportedChat(models.Model):
         on_delete=models.CASCADE,
         related_name="imported",
     )
-    source = models.CharField(_("source"), max_length=20)
+    source = models.CharField(pgettext_lazy("chat import", "source"), max_length=20)
     original_id = models.CharField(_("original ID"), max_length=200)
     imported_at = models.DateTimeField(_("imported"), auto_now_add=True)
 

@@ -13,7 +13,7 @@ from datetime import date
 from typing import IO, Any, TypeAlias
 
 from django.contrib.auth.models import User
-from django.db.models import Model, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -47,7 +47,7 @@ from agents.models import (
 )
 from agents.review import exports
 from agents.review.experiments.models import Experiment
-from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
+from agents.review.models import Comment, Label, Note, Rating, SavedView, Score, ShareLink
 from agents.web import branding
 from agents.web.library import personal_data
 from chat.models import Attachment, ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
@@ -197,7 +197,7 @@ def _review_tables(user: User) -> Iterable[ExportedTable]:
     approval_columns = (*step_columns, "tool", "verdict", "reason", "decided_at")
     link_columns = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
     rating_columns = ("run_id", "is_good", "reason", "comment", "rated_at")
-    view_columns = ("name", "query", "columns", "sort")
+    view_columns = ("name", "query", "columns", "sort", "grouping")
     experiment_columns = (
         "kind",
         "state",
@@ -210,6 +210,9 @@ def _review_tables(user: User) -> Iterable[ExportedTable]:
     )
     change_columns = ("problem_id", "action", "at")
     suggestion_columns = ("agent_id", "kind", "subject", "status", "decided_at")
+    scores = Score.objects.filter(scored_by=user).annotate(
+        run_id=F("review__run"), criterion_name=F("criterion__name")
+    )
     return [
         ("ratings", Rating.objects.filter(user=user), rating_columns),
         ("comments", _authored_by(Comment, user), (*step_columns, "text", "written_at")),
@@ -218,6 +221,7 @@ def _review_tables(user: User) -> Iterable[ExportedTable]:
         ("problem-changes", ProblemChange.objects.filter(by=user), change_columns),
         ("notes", _authored_by(Note, user), (*step_columns, "text", "written_at", "edited_at")),
         ("labels", _authored_by(Label, user), (*step_columns, "name", "put_at")),
+        ("scores", scores, ("run_id", "criterion_name", "value", "scored_at")),
         ("approvals", Approval.objects.filter(decided_by=user), approval_columns),
         ("share-links", ShareLink.objects.filter(made_by=user), link_columns),
         ("saved-views", SavedView.objects.filter(user=user), view_columns),

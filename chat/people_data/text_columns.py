@@ -28,7 +28,16 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.experiments.models import ExperimentResult
-from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
+from agents.review.models import (
+    Comment,
+    Example,
+    Label,
+    Note,
+    Rating,
+    Review,
+    ReviewQueue,
+    SavedView,
+)
 from chat.models import Attachment, ChatSession, Message, Prompt, PublicLink
 
 # All columns that contain users' text.
@@ -85,6 +94,7 @@ CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
     GuardrailPattern: ("rubric",),
+    ReviewQueue: ("instructions",),
     Chunk: ("text", "heading"),
     DocumentPart: ("text", "label"),
 }

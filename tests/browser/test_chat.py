@@ -75,6 +75,8 @@ def test_a_question_streams_thoughts_steps_and_the_answer(slow_page: Page):
     then = clock.inner_text()
     expect(clock).not_to_have_text(then)
     expect(counter).to_have_text("turn 2/10")
+    expect(run.locator(".run-head")).to_contain_text("Writing the answer…")
+    expect(slow_page.locator("#announcer")).to_have_text("Writing the answer…")
     expect(run.locator(".answer")).to_contain_text("The result is")
     expect(run).to_have_attribute("data-live", "")
     expect(run).to_have_attribute("data-status", "completed")

@@ -193,6 +193,49 @@ def test_a_run_is_labelled_assigned_and_saved_as_an_example(page: Page, asker: P
     expect(mine.locator(".label")).to_have_count(0)
 
 
+def test_the_rubric_of_a_queue_is_scored_with_a_click(page: Page, asker: Page):
+    request_review(asker, "What is 9 + 8?")
+    name = f"Sums {randrange(10_000, 99_999)}"
+    page.goto("/admin/review/reviewqueue/add/")
+    page.locator("#id_name").fill(name)
+    rows = page.locator(".criterion")
+    rows.last.get_by_label("Name").fill("Tone")
+    page.get_by_role("button", name="Add criterion").click()
+    page.keyboard.type("Correctness")
+    rows.first.get_by_label("Scale").select_option("yes_no")
+    rows.last.get_by_role("button", name="Move up").click()
+    page.locator("input[name=_save]").click()
+
+    page.goto("/review/")
+    mine = case(page, "What is 9 + 8?")
+    mine.get_by_text("Assign", exact=True).first.click()
+    mine.locator(".assign").get_by_label("Review queue").select_option(name)
+    mine.locator(".assign").get_by_role("button", name="Assign", exact=True).click()
+    expect(mine.locator(".rubric p")).to_have_text(["Correctness", "Tone"])
+    mine.get_by_label("New note").fill("I was about to say …")
+    mine.get_by_role("group", name="Correctness").get_by_role("button", name="4").press("Enter")
+
+    chosen = mine.get_by_role("group", name="Correctness").get_by_role("button", name="4")
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    expect(chosen).to_be_focused()
+    expect(mine.get_by_label("New note")).to_have_value("I was about to say …")
+    chosen = mine.get_by_role("group", name="Tone").get_by_role("button", name="Yes")
+    chosen.click()
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("1")
+    expect(mine.locator(".judge")).to_have_attribute("data-verdict", "correct")
+    page.get_by_role("link", name=name).first.click()
+    expect(page.locator(".queue-results")).to_have_text(
+        "Correctness 4.0 · Tone 100% yes · 1 decided"
+    )
+
+    page.goto("/admin/review/reviewqueue/")
+    page.get_by_role("link", name=name).click()
+    page.get_by_role("link", name="Delete").click()
+    page.locator("input[type=submit].danger").click()
+    expect(page.get_by_role("link", name=name)).to_have_count(0)
+
+
 def test_reviewing_works_without_javascript(visit, server, guest):
     asker = visit(server, storage_state=guest, java_script_enabled=False)
     reviewer = visit(server, java_script_enabled=False)

@@ -13,6 +13,13 @@ from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
 from tests.pictures import png
 
+# Resolves when the entry of the panel is left.
+LEFT = """
+() => new Promise((resolve) => {
+  if (history.state?.sidePanel) addEventListener("popstate", () => resolve(), { once: true });
+  else resolve();
+})
+"""
 PAGES = [[(20, "Cover")], [(20, "Kettles"), (12, "The kettle holds two litres.")]]
 MADE = """```html
 <h1>Tea</h1><script>document.title = self.origin;</script>
@@ -120,6 +127,31 @@ def test_on_a_phone_it_fills_the_screen(phone: Page):
     panel.get_by_role("button", name="Close").tap()
     expect(panel).to_be_hidden()
     expect(phone.locator("main")).to_have_js_property("inert", False)
+
+
+def test_on_a_phone_back_closes_it(phone: Page):
+    phone.goto("/")
+    phone.locator("#text").fill(LOOKUP)
+    phone.get_by_role("button", name="Send").tap()
+    run = last_run(phone)
+    expect(run).to_have_attribute("data-status", "completed")
+    chat = phone.url
+    source = run.locator(".evidence-sources a[href]").first
+    panel = panel_of(phone)
+
+    source.tap()
+    expect(panel).to_be_visible()
+    phone.go_back()
+    expect(panel).to_be_hidden()
+    expect(source).to_be_focused()
+    phone.go_forward()
+    expect(panel.locator("#place")).to_be_in_viewport()
+    phone.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    assert phone.url == chat
+    phone.evaluate(LEFT)
+    phone.go_back()
+    expect(phone).not_to_have_url(chat)
 
 
 def test_attached_images_and_files_open_in_it(page: Page):

@@ -142,7 +142,7 @@ async def test_without_javascript_no_input_is_lost(waiting, client):
     html = response.text
     assert response.status_code == 422
     assert "the required argument &#x27;expression&#x27; to &#x27;calculator&#x27;" in html
-    assert "Approvals and questions" in html
+    assert 'class="page-body approvals"' in html
 
 
 async def test_a_rejected_plan_ends_the_run_with_the_reason(waiting, client):

@@ -224,7 +224,7 @@ class Delivery(models.Model):
         blank=True,
         related_name="+",
     )
-    address = models.CharField(_("address"), max_length=500, blank=True)
+    address = models.CharField(pgettext_lazy("message", "address"), max_length=500, blank=True)
     subject = models.CharField(pgettext_lazy("message", "subject"), max_length=300)
     text = models.TextField(_("text"), blank=True)
     html = models.TextField(_("HTML"), blank=True)
@@ -292,7 +292,7 @@ class Notification(models.Model):
     )
     text = models.TextField(_("text"), blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
-    read_at = models.DateTimeField(_("read"), null=True, blank=True)
+    read_at = models.DateTimeField(pgettext_lazy("notification", "read"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("notification")

@@ -1,10 +1,10 @@
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class SuggestionsConfig(AppConfig):
     name = "agents.insight.suggestions"
-    verbose_name = _("Suggestions")
+    verbose_name = pgettext_lazy("improvements", "Suggestions")
 
     def ready(self) -> None:
         # It needs the models, which are only loaded now.

@@ -78,7 +78,7 @@ class Memory(Note):
         related_name="memories",
     )
     subject = models.CharField(
-        _("subject"),
+        pgettext_lazy("memory", "subject"),
         max_length=80,
         blank=True,
         help_text=_("E.g. home city. A newer memory that contradicts it replaces it."),

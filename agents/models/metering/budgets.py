@@ -4,6 +4,7 @@ import uuid
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class BudgetCounter(models.Model):
@@ -14,7 +15,7 @@ class BudgetCounter(models.Model):
     """
 
     scope = models.CharField(_("scope"), max_length=40)
-    window = models.CharField(_("window"), max_length=6)
+    window = models.CharField(pgettext_lazy("budget", "window"), max_length=6)
     start = models.DateTimeField(_("window start"))
     runs = models.BigIntegerField(_("runs"), default=0)
     messages = models.BigIntegerField(_("messages"), default=0)

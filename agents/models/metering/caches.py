@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from ..runs.runs import Run
 
@@ -38,7 +39,9 @@ class CacheEntry(models.Model):
     key = models.CharField(_("key"), max_length=64, unique=True)
     kind = models.CharField(_("kind"), max_length=6, choices=CacheKind)
     source = models.CharField(
-        _("source"), max_length=40, help_text=_("The tool or agent, e.g. tool:12.")
+        pgettext_lazy("cache", "source"),
+        max_length=40,
+        help_text=_("The tool or agent, e.g. tool:12."),
     )
     group = models.ForeignKey(
         CacheGroup, on_delete=models.CASCADE, null=True, blank=True, related_name="entries"
@@ -78,7 +81,7 @@ class CacheUsage(models.Model):
     """Hits and misses of a tool or agent on one day, and what the hits have saved."""
 
     day = models.DateField(_("day"))
-    source = models.CharField(_("source"), max_length=40)
+    source = models.CharField(pgettext_lazy("cache", "source"), max_length=40)
     kind = models.CharField(_("kind"), max_length=6, choices=CacheKind)
     hits = models.PositiveBigIntegerField(_("hits"), default=0, db_default=0)
     misses = models.PositiveBigIntegerField(_("misses"), default=0, db_default=0)

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.engine.loop import APPROVERS
 
@@ -61,7 +62,7 @@ class Approval(models.Model):
     """One call that waits for a decision, made once and for exactly these arguments."""
 
     class Verdict(models.TextChoices):
-        WAITING = "waiting", _("waiting")
+        WAITING = "waiting", pgettext_lazy("approval", "waiting")
         APPROVED = "approved", _("approved")
         EDITED = "edited", _("approved with edits")
         REJECTED = "rejected", _("rejected")

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from ..sentence_fields import SentenceField, SentenceJSONField
 from .runs import Run
@@ -34,8 +35,8 @@ class AgentStep(models.Model):
         UNSTARTED = "unstarted", _("not started")
 
     class Effect(models.TextChoices):
-        READ = "read", _("read")
-        WRITE = "idempotent", _("write")
+        READ = "read", _("read-only")
+        WRITE = "idempotent", _("makes changes")
         IRREVERSIBLE = "at_most_once", _("irreversible")
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
@@ -72,7 +73,7 @@ class AgentStep(models.Model):
         help_text=_("Images, sounds and files that the tool returned."),
     )
     sources = models.JSONField(
-        _("sources"),
+        pgettext_lazy("step", "sources"),
         default=list,
         blank=True,
         db_default=models.Value([], models.JSONField()),

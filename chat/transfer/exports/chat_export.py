@@ -20,6 +20,7 @@ from agents.access import masking
 from agents.engine.attachments import format_size
 from agents.models import Run
 from agents.web.presentation import RunView
+from agents.web.presentation.evidence_fragments import source_names
 from agents.web.presentation.formats.formatting import MAX_SHOWN_CHARS
 from chat import attachments
 from chat.models import ChatSession, Message
@@ -29,7 +30,6 @@ from chat.transfer.imports.formats.ashiato import SCHEMA
 from chat.transfer.imports.values import code_block, cut
 
 FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
-CITATION = re.compile(r"\[\d")
 FILE_NAME_CHARS = re.compile(r"[^\w-]+")
 
 
@@ -171,14 +171,9 @@ def _answer_markdown(run: Run, *, has_steps: bool, is_masked: bool) -> Iterator[
         yield f"{code_block(view.output_text, 'json')}\n"
     elif run.answer:
         yield f"{_close_fence(run.answer)}\n"
-        # Most answers cite nothing, and needn't be rendered.
-        cited = view.evidence.cited if CITATION.search(run.answer) else ()
-        if cited:
-            yield f"\n**{_('Sources')}**\n\n"
-        for source in cited:
-            title = source.passage.title if source.passage else ""
-            name = " · ".join(filter(None, [title, source.place]))
-            yield f"- \\[{source.number}\\] {_escape_line(name)}\n"
+    for heading, names in source_names(view).items():
+        lines = (f"- {_escape_line(name)}\n" for name in names)
+        yield f"\n**{heading}**\n\n{''.join(lines)}"
     if view.sentence or not run.answer:
         yield f"\n*{_escape_line(view.sentence or _('No answer.'))}*\n"
 

@@ -452,7 +452,10 @@ NO_WORDS = {
         "name file host database username password ca_certificate description tables "
         "last_error version powers schema"
     ),
-    "agents.McpServer": "name url command args folders env headers oauth_client last_error",
+    "agents.McpServer": (
+        "name url command args folders env headers oauth_client_id oauth_client_secret "
+        "oauth_client last_error"
+    ),
     "agents.ToolRegistration": (
         "name description rerank_model definition pending endpoint headers"
     ),
@@ -499,9 +502,11 @@ NO_WORDS = {
     "agents.ServerProcess": "name version stalled_in mcp_instances",
     "agents.AgentStep": "agent_name call_id action",
     "agents.ReadingUsage": "digest model",
+    "review.ReviewQueue": "name",
+    "review.Criterion": "name about",
     "review.ExampleSet": "name description",
     "review.Example": "agent_name",
-    "review.SavedView": "columns sort",
+    "review.SavedView": "columns sort grouping",
     "review.ShareLink": "digest",
     "experiments.ExperimentResult": "lease",
     "experiments.Experiment": "spec judge_model rubric left_out problem",

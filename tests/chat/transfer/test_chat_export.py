@@ -135,14 +135,15 @@ def test_the_print_page_has_only_the_whole_branch(chat, person):
     assert "calculator:" in with_steps
 
 
-def test_cited_passages_are_listed_with_their_numbers(chat, person):
+def test_sources_are_listed_with_their_numbers(chat, person):
     found = {"number": 2, "id": "a", "title": "Guide", "document": 1, "chunk": 1}
     text = "[1] Other (b.md #0)\nElse\n\n[2] Guide (a.md #0)\nStop it with Esc."
     AgentStep.objects.filter(action="calculator").update(observation=text, sources=[found])
     Run.objects.filter(query="6 * 7?").update(answer="Press Esc [2].")
     client = as_user(person)
 
-    assert "Press Esc [2].\n\n**Sources**\n\n- \\[2\\] Guide\n" in markdown(chat, person)
+    sources = "**Sources**\n\n- \\[2\\] Guide · “Stop it with Esc.”\n"
+    assert f"Press Esc [2].\n\n{sources}" in markdown(chat, person)
     listed = select(client.get(f"/chat/{chat.pk}/print/"), "li")
     assert any(item.text(strip=True).startswith("[2] Guide") for item in listed)
 
