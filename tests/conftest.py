@@ -291,3 +291,13 @@ async def frames_until(socket, words, seconds=TIMEOUT_SECONDS):
         while not frames or words not in frames[-1]:
             frames.append(await socket.receive_from(seconds))
     return frames
+
+
+@pytest.fixture
+def litellm_loop():
+    """Give LiteLLM an event loop: it would make one for this thread and leave it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()

@@ -29,6 +29,17 @@ def find_settings(connected: ConnectedModel) -> ModelSettings:
             _("The API key of the model %(model)s can't be decrypted.", model=model),
             advice=ENTER_KEY,
         ) from error
+    prefixes = (parameters.provider_prefix(model), connection.prefix)
+    if (
+        (key or secrets)
+        and not connection.base_url
+        and len({*map(parameters.provider_label, prefixes)}) > 1
+    ):
+        # Its provider was changed, or a configuration file named another one.
+        raise ModelError(
+            _("The model %(model)s is of another provider than its connection.", model=model),
+            advice=CHOOSE_AGAIN,
+        )
     provider = find_provider(model)
     # A saved key isn't sent to an address of the environment.
     own_url = provider.base_url if provider and provider.speaks_openai and key else None

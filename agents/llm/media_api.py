@@ -230,8 +230,8 @@ async def _explained(service: MediaModel) -> AsyncIterator[None]:
     except Exception as error:
         key = service.key if needs_litellm(service) else _endpoint(service).key
         # Not `from error`: a provider's message may contain the key, and logs print causes.
-        secrets = [key, *service.secrets.values()]
-        raise explain(error, model=service.model, secrets=secrets) from None
+        hidden = [key, *service.secrets.values()]
+        raise explain(error, model=service.model, secrets=hidden) from None
 
 
 async def _read_json(

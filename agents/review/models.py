@@ -256,6 +256,11 @@ class ReviewQuerySet(models.QuerySet["Review"]):
         )
         return self.filter(models.Exists(mine), is_open_queue | models.Q(assignee=user.pk))
 
+    def in_queues_of_others(self, user: AnyUser) -> Self:
+        """Return the reviews whose queue this user doesn't know."""
+        known = Review.objects.for_user(user).values("pk")
+        return self.exclude(queue=None).exclude(pk__in=known)
+
     def open(self) -> Self:
         return self.filter(verdict="")
 

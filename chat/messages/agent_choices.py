@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agents.accounts.users import profiles
+from agents.catalog.agent_icons import automatic_icon
 from agents.catalog.language_models import model_choices, model_setups
 from agents.catalog.language_models.model_choices import ModelChoice
 from agents.catalog.samples import sample_questions
@@ -22,10 +23,6 @@ from chat.models import ChatSession, Message
 
 RECENT_MESSAGES = 100
 MAX_LISTED_TOOLS = 2  # more are only counted
-
-FALLBACK_ICON = Agent.Icon.FOOTPRINTS
-SUPPORTING_TOOLS = {"read_document", "remember"}
-ICON_OF_TOOL = {"search": Agent.Icon.BOOK, "database": Agent.Icon.CHART}
 
 PRIVACY_NOTES: dict[str, LazyText] = {
     Agent.PersonalData.HIDDEN: gettext_lazy(
@@ -102,7 +99,7 @@ def list_agents(user: User, models: Sequence[LanguageModel] | None = None) -> li
             AgentChoice(
                 name=agent.name,
                 description=agent.description,
-                icon=agent.icon or _automatic_icon(agent, tools, has_handoffs=bool(handoffs)),
+                icon=agent.icon or automatic_icon(agent, tools, has_handoffs=bool(handoffs)),
                 tools=tuple(tools),
                 agents=tuple(handoffs),
                 needs_approval=relations.needs_approval(agent),
@@ -163,19 +160,3 @@ class _Relations:
         if not agent.auto_execute_tools:
             return bool(links)
         return any(tool_settings.requires_approval(link.configured_tool()) for link in links)
-
-
-def _automatic_icon(agent: Agent, tools: list[str], *, has_handoffs: bool) -> str:
-    """Return an icon by what the agent does."""
-    if agent.mode == Agent.Mode.PLAN:
-        return Agent.Icon.PLAN
-    if agent.mode == Agent.Mode.PANEL:
-        return Agent.Icon.SCALES
-    if not agent.auto_execute_tools:
-        return Agent.Icon.SHIELD
-    if agent.output_schema is not None:
-        return Agent.Icon.TABLE
-    if has_handoffs:
-        return Agent.Icon.PEOPLE
-    main = [tool for tool in tools if tool not in SUPPORTING_TOOLS]
-    return ICON_OF_TOOL.get(main[0], FALLBACK_ICON) if len(main) == 1 else FALLBACK_ICON

@@ -3,11 +3,16 @@
 
 const region = document.getElementById("announcer");
 const REPEAT_MS = 20_000;
+// How long other news is left to be heard before an activity takes its place.
+const HEARD_MS = 4_000;
+const PASSING_KINDS = ["working", "still"];
 const END_KINDS = { failed: "failed", interrupted: "failed", blocked: "blocked", stopped: "stopped" };
 let announcedRun = "";
 let announcedActivity = "";
 let isWaiting = false;
 let repeatTimer;
+let activityTimer;
+let heardAt = 0;
 
 export function startAnnouncer() {
   document.addEventListener("htmx:wsAfterMessage", announceState);
@@ -17,6 +22,7 @@ export function startAnnouncer() {
 
 export function announce(kind) {
   const text = region.dataset[kind];
+  if (!PASSING_KINDS.includes(kind)) heardAt = Date.now() + HEARD_MS;
   // Equal words are only announced if something changes.
   region.textContent = region.textContent === text ? `${text}\u00a0` : text;
 }
@@ -41,7 +47,11 @@ function announceState() {
 function announceActivity() {
   const text = activity();
   if (!text || text === announcedActivity) return;
-  region.textContent = announcedActivity = text;
+  announcedActivity = text;
+  clearTimeout(activityTimer);
+  activityTimer = setTimeout(() => {
+    if (activity() === text) region.textContent = text;
+  }, Math.max(0, heardAt - Date.now()));
 }
 
 function activity() {

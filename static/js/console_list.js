@@ -1,5 +1,5 @@
 // Lists of the console: selected rows show the bulk actions, and on narrow screens each cell has
-// the label of its column.
+// the label of its column, and cells without a value are left out.
 
 import { isComposing } from "./keys.js";
 
@@ -11,6 +11,7 @@ if (table?.tBodies) {
   for (const row of table.tBodies[0].rows) {
     [...row.cells].forEach((cell, index) => {
       if (cell.tagName === "TD" && headings[index] && !cell.classList.contains("action-checkbox")) cell.dataset.label = headings[index];
+      if (cell.textContent.trim() === "—") cell.dataset.empty = "";
     });
   }
   table.dataset.labelled = "";
@@ -30,6 +31,8 @@ function showActions() {
 
 function closeFilters({ target }) {
   for (const filter of document.querySelectorAll(".list-filter[open]")) {
-    if (!filter.contains(target)) filter.open = false;
+    if (filter.contains(target)) continue;
+    if (filter.contains(document.activeElement)) filter.querySelector("summary").focus();
+    filter.open = false;
   }
 }

@@ -19,7 +19,8 @@ export function startDates() {
 export function relativeTime(moment, now = Date.now()) {
   const seconds = Math.trunc((moment - now) / 1000);
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? [];
-  return unit ? inUnits.format(Math.trunc(seconds / size), unit) : inWords.format(0, "second");
+  const text = unit ? inUnits.format(Math.trunc(seconds / size), unit) : inWords.format(0, "second");
+  return text.replace(/ (?=\p{Script=Han})/u, ""); // Japanese has no space after a number
 }
 
 // A time that is older than a week when the page is loaded has no relative text.

@@ -119,7 +119,8 @@ function createList(select, listId, onPick = () => {}) {
     if (step) return setActive(visible[(visible.indexOf(active) + step + visible.length) % visible.length]);
     if (!active) return;
     pick(active);
-    close();
+    close(false);
+    form.elements.text.focus(); // the message is next
   }
 
   function setActive(option, scrolls = true) {

@@ -264,8 +264,10 @@ function onRequestFailed({ detail }) {
 // Leaves the details: a sheet closes, and the focus returns to the row.
 function closePanel() {
   const menu = document.querySelector(".run-menu[open]");
-  if (menu) menu.open = false;
-  else if (panel.matches(":popover-open")) return panel.hidePopover();
+  if (menu) {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
+  } else if (panel.matches(":popover-open")) return panel.hidePopover();
   else selectedStep()?.querySelector("summary").focus();
 }
 

@@ -162,10 +162,17 @@ function updateSelection() {
   }
 }
 
+function closePicks() {
+  for (const menu of document.querySelectorAll(".pick[open]")) {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
+  }
+}
+
 // "/" focuses the filter; J and K move down and up the list.
 function onDocumentKeydown(event) {
   if (isComposing(event) || hasModifier(event)) return;
-  if (event.key === "Escape") for (const menu of document.querySelectorAll(".pick[open]")) menu.open = false;
+  if (event.key === "Escape") closePicks();
   if (event.key.toLowerCase() === "x") {
     // X selects the row that has the focus.
     const box = event.target.closest(".runs tr")?.querySelector('input[name="run"]');

@@ -30,7 +30,7 @@ def test_an_agent_is_found_by_typing_and_chosen_with_enter(page: Page):
     search.press("Enter")
 
     expect(page.locator("#agent-panel")).to_be_hidden()
-    expect(page.locator("#agent-button")).to_be_focused()
+    expect(page.locator("#text")).to_be_focused()
     expect(page.locator("#agent-button")).to_contain_text("librarian")
     expect(page.get_by_role("heading", name="Try asking librarian")).to_be_visible()
     page.reload()  # it isn't sent yet

@@ -17,7 +17,7 @@ from django.urls import reverse
 from mcp.shared.auth import OAuthClientMetadata
 
 from agents.catalog import mcp_servers
-from agents.catalog.mcp_servers import sign_in_flow
+from agents.catalog.mcp_servers import sign_in_flow, sign_ins
 from agents.engine import call_context
 from agents.engine.call_context import CallContext, QuestionAnswer, QuestionUnavailable
 from agents.models import Approval, AuditEntry, Deletion, McpServer, McpSignIn
@@ -282,6 +282,25 @@ def test_a_sign_in_is_renewed_with_the_secret_that_is_saved_now(administrator):
     new = McpSignIn.objects.get()
     assert new.tokens.reveal() != row.tokens.reveal()
     assert fingerprint(new) in result.output
+
+
+def test_the_secret_of_another_url_is_not_sent_to_revoke_a_sign_in():
+    entered = {"oauth_client_id": "ours", "oauth_client_secret": "new"}
+    server = make_server("https://new.example/mcp", **entered)
+    client = {"client_id": "ours", "client_secret": "old"}
+    row = McpSignIn(server=server, url="https://old.example/mcp", client=client)
+
+    assert sign_ins.credentials_of(row).client["client_secret"] == "old"
+    row.url = server.url
+    assert sign_ins.credentials_of(row).client["client_secret"] == "new"
+
+
+def test_a_sign_in_that_ends_late_registers_no_client_at_another_url():
+    server = make_server("https://old.example/mcp")
+    McpServer.objects.update(url="https://new.example/mcp")
+    sign_ins.save_client(server, {"client_id": "at the old one"})
+
+    assert not McpServer.objects.get().oauth_client
 
 
 def test_an_entered_secret_is_not_sent_to_another_authorization_server(administrator):

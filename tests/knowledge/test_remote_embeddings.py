@@ -16,6 +16,7 @@ from tests.wire import fail, serve_in_thread
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.usefixtures("litellm_loop"),
     # Both are said of LiteLLM's own types and code.
     pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning"),
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),

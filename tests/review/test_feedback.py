@@ -377,7 +377,7 @@ def test_the_queue_needs_few_queries(reviewer, person, agent, django_assert_max_
 
     client = as_user(reviewer)
 
-    with django_assert_max_num_queries(30):
+    with django_assert_max_num_queries(31):
         page = client.get("/review/").text
 
     assert page.count('class="case"') == 20

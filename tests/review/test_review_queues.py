@@ -180,6 +180,20 @@ def test_others_cannot_decide_on_a_run_of_a_queue(queued, run, queue, other, act
     assert not any(form in panel for form in ("verdicts", "rubric", 'name="queue"'))
 
 
+def test_others_cannot_reopen_what_its_reviewers_decided(queued, run, reviewer, other, person):
+    feedback.decide(reviewer, run, "unsafe", "")
+    client, path = as_user(other), f"/traces/{run.pk}/flag/"
+
+    assert path not in client.get(f"/traces/{run.pk}/").text
+    page = client.post(path, {"why": "Hm."}, headers=HTMX).text
+    assert "in a review queue of other reviewers" in page
+    client.post("/traces/selected/", {"q": "", "run": [run.pk], "action": "flag"})
+    assert Review.objects.get().verdict == "unsafe"
+
+    as_user(person).post(path, {"why": "Look again."})
+    assert Review.objects.open().get().queue == queued.queue
+
+
 def test_users_flag_for_the_general_queue(run, queue, person, reviewer):
     path = f"/traces/{run.pk}/flag/"
 
@@ -246,6 +260,13 @@ def test_a_queue_is_a_filter_of_the_trace_list(queued, run, reviewer, person):
     fields = json.loads(as_user(reviewer).get("/traces/completions/").text)["fields"]
     [values] = [field["values"] for field in fields if field["name"] == "queue"]
     assert [value["value"] for value in values] == ["Safety"]
+
+
+@pytest.mark.parametrize("term", ["queue:safety", "queue:s*", "-queue:other"])
+def test_a_queue_of_others_is_not_found_by_its_name(queued, run, reviewer, other, term):
+    listed = [as_user(user).get("/traces/", {"q": term}).text for user in (reviewer, other)]
+
+    assert [f'data-run="{run.pk}"' in page for page in listed] == [True, False]
 
 
 async def test_the_export_has_the_scores_for_reviewers_of_the_queue(
@@ -377,6 +398,21 @@ def test_the_reviews_of_a_deleted_queue_go_to_the_general_one(admin_client, queu
     admin_client.post(f"/admin/recently-deleted/restore/?items={item.key}")
     assert Review.objects.get().queue == ReviewQueue.objects.get() == queue
     assert Score.objects.get().value == 1
+
+
+def test_a_queue_stays_closed_when_its_last_reviewers_are_deleted(
+    admin_user, queue, reviewer, other, person
+):
+    queue.reviewers.add(person)
+    person.delete()
+    assert [*queue.reviewers.all()] == [reviewer]
+
+    reviewer.delete()
+
+    assert [*queue.reviewers.all()] == [admin_user]
+    assert not ReviewQueue.objects.for_user(other).exists()
+    [entry] = AuditEntry.objects.filter(action="console.changed")
+    assert entry.detail["name"] == "Safety"
 
 
 def test_who_can_only_view_queues_reads_them(queue, django_user_model):

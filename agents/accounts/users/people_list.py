@@ -39,7 +39,7 @@ STATES = {
 STATE_LABELS = {
     "active": (_("active"), "green"),
     "invited": (_("invited"), "blue"),
-    "deactivated": (_("disabled"), "red"),
+    "deactivated": (_("disabled"), ""),
 }
 
 

@@ -157,13 +157,13 @@ class _Flow:
 
     async def save_client(self, client: Mapping[str, Any]) -> None:
         if not self.server.oauth_client_id:
-            await database.run(sign_ins.save_client, self.server.pk, client)
+            await database.run(sign_ins.save_client, self.server, client)
 
     async def save_tokens(self, credentials: Credentials) -> None:
         if self.server.oauth_client_id:
             issuer = {"issuer": credentials.metadata.get("issuer")}
             credentials = replace(credentials, client={**credentials.client, **issuer})
-            await database.run(sign_ins.save_client, self.server.pk, issuer)
+            await database.run(sign_ins.save_client, self.server, issuer)
         await database.run(
             sign_ins.save_sign_in, self.server.pk, self.user, self.server.url, credentials
         )

@@ -113,9 +113,13 @@ def find(server: McpServer, user_id: int | None) -> SavedSignIn | None:
     )
 
 
-def save_client(server: int, client: Mapping[str, Any]) -> None:
-    """Save as which client this product is known there, for the next sign-ins."""
-    McpServer.objects.filter(pk=server).update(oauth_client=dict(client))
+def save_client(server: McpServer, client: Mapping[str, Any]) -> None:
+    """Save as which client this product is known there, for the next sign-ins.
+
+    Unless another URL or client was entered meanwhile.
+    """
+    rows = McpServer.objects.filter(pk=server.pk, url=server.url)
+    rows.filter(oauth_client_id=server.oauth_client_id).update(oauth_client=dict(client))
 
 
 def save_sign_in(server: int, user: int | None, url: str, credentials: Credentials) -> None:
@@ -152,7 +156,8 @@ def _load(server: int, user: int | None, url: str) -> Credentials:
 def credentials_of(row: McpSignIn) -> Credentials:
     try:
         client = row.client.reveal()
-        if client.get("client_id") == row.server.oauth_client_id:
+        is_same = client.get("client_id") == row.server.oauth_client_id
+        if is_same and row.url == row.server.url:
             client |= _entered_client(row.server)  # its secret may be a new one
         return Credentials(
             tokens=row.tokens.reveal(),

@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from agents.catalog.agent_icons import automatic_icon
 from agents.catalog.language_models import model_setups
 from agents.db.sentences import translate
 from agents.models import Agent
@@ -45,7 +46,8 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     fieldsets = [(tab.label, {"fields": tab.fields}) for tab in TABS if tab.fields]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
-        return super().get_queryset(request).annotate(has_tools=Count("tools"))
+        agents = super().get_queryset(request).annotate(has_tools=Count("tools"))
+        return agents.prefetch_related("tools", "handoffs")
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[UsageChangeList]:
         return UsageChangeList
@@ -65,8 +67,10 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     @admin.display(description=_("name"), ordering="name")
     def named(self, agent: Agent) -> SafeString:
         """Return the name with its icon and what the agent is for."""
-        picture = icon(agent.icon or "auto")
-        return format_html(NAMED, agent.icon, picture, agent.name, agent.description)
+        tools = [tool.name for tool in agent.tools.all()]
+        has_handoffs = bool(agent.handoffs.all())
+        name = agent.icon or automatic_icon(agent, tools, has_handoffs=has_handoffs)
+        return format_html(NAMED, name, icon(name), agent.name, agent.description)
 
     @admin.display(description=_("state"), ordering="enabled")
     def state(self, agent: ListedAgent) -> SafeString:

@@ -62,8 +62,8 @@ def _group(setting: ModelSetting, connection: ModelConnection, current: str) -> 
     if chosen and chosen.connection_id == connection.pk and current not in models:
         models.append(current)
     start = f"{connection.pk}:{connection.prefix}/"
-    choices = [(name, name.removeprefix(start)) for name in models]
-    return connection.name, [*choices, (typed_value(connection), _("Another model…"))]
+    labelled = [(name, name.removeprefix(start)) for name in models]
+    return connection.name, [*labelled, (typed_value(connection), _("Another model…"))]
 
 
 def typed_value(connection: ModelConnection) -> str:

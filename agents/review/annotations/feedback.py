@@ -134,6 +134,8 @@ def flag(user: User, run: Run, why: str, queue: int | None = None) -> Review:
     _check_saved(run)
     with transaction.atomic():
         review = _lock_review(run)
+        if not review.is_open and not run.is_owned_by(user):
+            _check_queue(user, review)
         if why not in review.why:
             review.why = "\n".join(filter(None, [review.why, why]))
             if len(review.why) > MAX_TEXT_CHARS:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.db.models import Avg, Count
+from django.db.models import Avg, Count, QuerySet
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from agents.access import audit
 from agents.models.types import LazyText
-from agents.review.models import Criterion, Review, ReviewQueue, Score
+from agents.review.models import QUEUE_PERMISSION, Criterion, Review, ReviewQueue, Score
 
 from .feedback import GENERAL_QUEUE
 
@@ -86,3 +87,19 @@ def _mean_text(criterion: Criterion, mean: float) -> str:
         params = {"name": criterion.name, "percent": round(100 * mean)}
         return _("%(name)s %(percent)d%% yes") % params
     return f"{criterion.name} {number_format(round(mean, 1), 1)}"
+
+
+def keep_closed(
+    sender: type[User], instance: User, origin: object = None, **_signal: object
+) -> None:
+    """Leave a queue whose last reviewers are deleted to those who can change queues.
+
+    Without reviewers it would be everyone's.
+    """
+    going = [user.pk for user in (origin if isinstance(origin, QuerySet) else [instance])]
+    others = User.objects.exclude(pk__in=going)
+    managers = User.objects.with_perm(QUEUE_PERMISSION).exclude(pk__in=going)
+    for queue in ReviewQueue.objects.filter(reviewers=instance).exclude(reviewers__in=others):
+        queue.reviewers.set(managers)
+        people = [audit.person(user) for user in managers]
+        audit.record(None, audit.CHANGED, queue, name=queue.name, reviewers=people)

@@ -21,7 +21,9 @@ def examples_in_scope(rows: QuerySet[Example], user: User) -> QuerySet[Example]:
     agents = ReviewScope.objects.agents_of(user)
     by_hand = Q(run=None)
     if agents is not None:
-        by_hand &= Q(agent=None) | Q(agent__in=agents)
+        # Without an agent, they are for that of their set; deleted ones left their name.
+        of_set = Q(example_set__agent=None) | Q(example_set__agent__in=agents)
+        by_hand &= Q(agent__in=agents) | Q(agent=None, agent_name="") & of_set
     # Looked up one by one: there are few examples, and many runs.
     recorded = Run.objects.in_scope(user).filter(pk=OuterRef("run"))
     return rows.filter(by_hand | Exists(recorded))

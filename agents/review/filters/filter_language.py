@@ -83,6 +83,11 @@ class Filter:
         """Whether it asks for imported answers, which other lists leave out."""
         return self._asks_for({"source", "route"}, Run.IMPORTED)
 
+    @property
+    def has_queue(self) -> bool:
+        """Whether it asks for review queues, of which reviewers see some."""
+        return any(term.field == "queue" for term in self.terms)
+
     def _asks_for(self, fields: set[str], value: str) -> bool:
         return any(
             term.field in fields and value in term.values and not term.is_not

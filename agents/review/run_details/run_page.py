@@ -46,6 +46,7 @@ class CaseView:
     run: Run
     user: User
     reviewers: Sequence[Any] = ()
+    example_sets: Sequence[ExampleSet] = ()
     queues: Sequence[ReviewQueue] = ()  # that this user reviews, besides the general one
     may_review: bool = True
     problem: str = ""
@@ -63,7 +64,8 @@ class CaseView:
         review = self.review
         is_done = not review or not review.is_open
         is_asker = is_done and self.run.is_owned_by(self.user)
-        return self.may_review or (is_asker and feedback.is_saved(self.run))
+        is_reviewer = self.may_review and (not is_done or self.may_decide)
+        return is_reviewer or (is_asker and feedback.is_saved(self.run))
 
     @cached_property
     def view(self) -> RunView:
@@ -179,10 +181,6 @@ class CaseView:
         return masking.mask_text(name) if self.masker else name
 
     @property
-    def example_sets(self) -> list[ExampleSet]:
-        return list(ExampleSet.objects.all()[:MAX_SETS])
-
-    @property
     def can_save_example(self) -> bool:
         is_question = self.run.agent_id is not None and self.run.workflow_id is None
         return not self.run.is_live and is_question
@@ -259,6 +257,7 @@ def _build_cases(
     )
     runs = {run.pk: run for run in masking.load_origins(rows)}
     reviewers = feedback.reviewers() if may_review else ()
+    example_sets = list(ExampleSet.objects.all()[:MAX_SETS]) if may_review else ()
     if may_review:
         reviews = [getattr(run, "review", None) for run in runs.values()]
         queued = [review for review in reviews if review is not None and review.queue_id]
@@ -272,6 +271,7 @@ def _build_cases(
                 masking.mask_row(run) if is_masked else run,
                 request.user,
                 reviewers=reviewers,
+                example_sets=example_sets,
                 queues=own_queues,
                 may_review=may_review,
                 masker=Masker() if is_masked else None,

@@ -217,6 +217,10 @@ class RunSearch:
             runs = runs.executed()
         if grouping is not None:
             runs = runs.filter(grouping.only(user))
+        if run_filter.has_queue:
+            # Or the names of others' queues could be guessed letter by letter.
+            hidden = Review.objects.in_queues_of_others(user)
+            runs = runs.exclude(pk__in=hidden.values("run"))
         self.runs = apply(runs)
         is_long = self.is_discreet and is_reviewer(user)
         self.limit = MAX_MASKED_MATCHES if is_long else MAX_MATCHES + 1

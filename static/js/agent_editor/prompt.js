@@ -36,7 +36,8 @@ export function startPrompt(page, form, draft) {
     if (customize) customize.hidden = !isEmpty;
     if (isEmpty && !defaultPrompt) await loadPrompt().catch(() => {});
     preview.hidden = text.value.trim() !== "" || !defaultPrompt;
-    preview.querySelector("[data-default-text]").textContent = defaultPrompt;
+    // Lines that were broken for an editor run on; paragraphs and lists stay.
+    preview.querySelector("[data-default-text]").textContent = defaultPrompt.replace(/(?<!\n)\n(?![\n*#-])/g, " ");
   }
 
   page.querySelector("[data-effective]").addEventListener("click", openPrompt);

@@ -1,7 +1,5 @@
 """The page of defaults: a model for each purpose, from connections, with a test of each."""
 
-import asyncio
-
 import pytest
 from django.db import connection
 from django.urls import reverse
@@ -13,7 +11,7 @@ from agents.console.system.config_files.importer import apply_file, preview_file
 from agents.console.system.config_files.permissions import TerminalUser
 from agents.db.installation import default_models
 from agents.engine.errors import ModelError
-from agents.knowledge import embeddings, scope
+from agents.knowledge import connected_models, embeddings, scope
 from agents.knowledge.media import services
 from agents.knowledge.retrieval import vector_index
 from agents.models import AuditEntry, EmbeddingIndex, InstallationSetting, ModelConnection
@@ -23,7 +21,7 @@ from tests.wire import Reply, fail, say, serve_in_thread
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent"),
+    pytest.mark.usefixtures("agent", "litellm_loop"),
     # Both are said of LiteLLM's own types and code.
     pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning"),
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
@@ -73,16 +71,6 @@ def new_installation(settings):
     environment = settings.ENVIRONMENT.model_copy(update={"embedding_model": "local"})
     environment.model_fields_set.discard("embedding_model")
     settings.ENVIRONMENT = environment
-
-
-@pytest.fixture(autouse=True)
-def own_loop():
-    """Give LiteLLM an event loop: it would make one for this thread and leave it open."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    asyncio.set_event_loop(None)
-    loop.close()
 
 
 @pytest.fixture
@@ -387,3 +375,19 @@ def test_only_who_can_change_settings_changes_these(person, connected):
 def test_a_deleted_connection_has_no_settings():
     with pytest.raises(ModelError, match="was deleted"):
         services.find("speech", "999:openai/tts-1")
+
+
+def test_a_key_is_not_sent_to_another_provider_than_its_connection():
+    """The provider of a connection without chat models can be changed."""
+    row = ModelConnection.objects.create(
+        name="Fast", provider="other", prefix="groq", api_key=KEY
+    )
+    model = default_models.ConnectedModel(connection_id=row.pk, model="openai/whisper-1")
+
+    with pytest.raises(ModelError, match="of another provider than its connection") as refusal:
+        connected_models.find_settings(model)
+
+    assert KEY not in str(refusal.value)
+    row.prefix = "openai"
+    row.save()
+    assert connected_models.find_settings(model).api_key == KEY

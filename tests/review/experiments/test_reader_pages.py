@@ -150,6 +150,27 @@ def test_results_of_examples_out_of_scope_are_left_out(reviewer, experiment, cle
     assert overview.context["experiments"] == [experiment]
 
 
+def test_examples_by_hand_are_for_the_agent_of_their_set(reviewer, example_set, clerk):
+    ReviewScope.objects.create(user=reviewer).agents.add(clerk)
+    other = Agent.objects.create(name="other")
+    theirs = ExampleSet.objects.create(name="Theirs", agent=other)
+    for name, found_in in (("a", example_set), ("b", theirs)):
+        Example.objects.create(name=name, question=name, example_set=found_in)
+    Example.objects.create(
+        name="c", question="c", example_set=example_set, agent=other, agent_name="other"
+    )
+    other_agents = Agent.objects.filter(pk=other.pk)
+
+    def listed(url):
+        rows = as_user(reviewer).get(url).context["cl"].result_list
+        return [row.name for row in rows]
+
+    assert (listed(EXAMPLES), listed(SETS)) == (["a"], ["Letters"])
+    theirs.delete()
+    other_agents.delete()
+    assert listed(EXAMPLES) == ["a"]
+
+
 def test_reviewers_change_and_run_nothing(pages, reviewer, recorded, experiment):
     client = as_user(reviewer)
     pk = recorded.example_set_id

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
+from agents.catalog.agent_icons import automatic_icon
 from agents.console.metering import budgets
 from agents.models import AgentVersion, GuardrailPattern
 
@@ -23,7 +24,11 @@ def context(edited: EditedAgent, form: Any, request: HttpRequest) -> dict[str, A
     wrong = {tab_of(name) for name in form.errors} if form.is_bound else set()
     versions: list[AgentVersion] = []
     backtest_url = ""
+    icon = (edited.values.get("icon") or [""])[0]
     if agent is not None:
+        if not icon:
+            tools = list(agent.tools.values_list("name", flat=True))
+            icon = automatic_icon(agent, tools, has_handoffs=agent.handoffs.exists())
         rows = AgentVersion.objects.filter(agent=agent).select_related("author")
         versions = list(rows[: MAX_VERSIONS + 1])
         # The page that compares the draft with past runs may not be installed.
@@ -41,7 +46,7 @@ def context(edited: EditedAgent, form: Any, request: HttpRequest) -> dict[str, A
         "versions": entries[:MAX_VERSIONS],
         # A new agent has those for all agents.
         "guardrails": list(GuardrailPattern.objects.for_agent(agent.pk if agent else 0)),
-        "icon": edited.values.get("icon", [""])[0] if edited.values.get("icon") else "",
+        "icon": icon,
         "backtest_url": backtest_url,
         **budgets.applying_to(request, agent=agent),
     }
