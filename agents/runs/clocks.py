@@ -5,7 +5,7 @@ from datetime import datetime
 
 from agents.engine.clock import Clock
 
-MAX_CLOCKS = 10_000
+MAX_CLOCKS = 1_000
 
 _clocks: OrderedDict[int, Clock] = OrderedDict()
 

@@ -76,6 +76,10 @@ class ModelStep:
             for event in self._repair_events(error):
                 yield event
             return
+        finally:
+            # It refers to this step, which would keep the whole run in memory until the
+            # garbage collector looks.
+            self.call.build_request = None
         fault_injection.point("after_model_call")
         for event in await self._judge_answer(self.call.plan or PlanResult()):
             yield event

@@ -52,7 +52,7 @@ class ToolRunner:
         self.auto_execute = auto_execute
         self.guardrails = guardrails or Guardrails()
         self.attachments = attachments or MemoryAttachmentStore()
-        self._handler = (hooks or Hooks()).wrap_tool(self._run_guarded)
+        self.hooks = hooks or Hooks()
         self.claim_stand_in = claim_stand_in
         self.unavailable: set[str] = set()
         self.is_degraded = False
@@ -170,7 +170,9 @@ class ToolRunner:
             )
         if error_text := self.misfit(call):
             return FallbackResult.refused(error_text)
-        outcome = await self._handler(tool, input)
+        # Made for each call: kept, it would refer to this object, which refers to it.
+        call_with_hooks = self.hooks.wrap_tool(self._run_guarded)
+        outcome = await call_with_hooks(tool, input)
         if outcome.degraded:
             self.unavailable.add(call.name)
         return outcome
