@@ -61,6 +61,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "agents.accounts.users.profiles.ProfileMiddleware",
     "agents.accounts.authentication.sessions.LastSeenMiddleware",
+    "agents.web.api_access.ApiKeyMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -73,6 +74,9 @@ if REQUIRE_MFA != "off":
     position = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
     MIDDLEWARE.insert(position, "agents.web.middleware.RequireMfaMiddleware")
 ROOT_URLCONF = "project.urls"
+# What programs call, apart from pages: loaded by the first call.
+API_URLCONF = "chat.api.urls"
+API_PREFIXES = ("/api/v1/", "/v1/", "/a2a/", "/ag-ui/")
 ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES = [
     {

@@ -1,5 +1,6 @@
 """The models of `agents`; other packages import them from here."""
 
+from .api_keys import ApiKey
 from .audit import AuditEntry, AuditHead, AuditPerson
 from .catalog.agent_tools import AgentTool
 from .catalog.agents import Agent
@@ -43,6 +44,7 @@ __all__ = [
     "AgentStep",
     "AgentTool",
     "AgentVersion",
+    "ApiKey",
     "Approval",
     "AuditEntry",
     "AuditHead",

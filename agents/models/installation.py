@@ -58,7 +58,7 @@ class QuotaQuerySet(models.QuerySet["Quota"]):
         return self.filter(user=owner)
 
 
-OWNERS = ("user", "group", "agent", "language_model", "tool")
+OWNERS = ("user", "group", "agent", "language_model", "tool", "api_key")
 
 
 def _owned_by(*owners: str) -> models.Q:
@@ -69,8 +69,9 @@ def _owned_by(*owners: str) -> models.Q:
 class Quota(models.Model):
     """How much can be used in a calendar minute, day or month, and by whom.
 
-    Of a user, a group, an agent, a model or a tool. Without an owner it is for all users
-    together if shared, else the default of each user. A group's is for each member, or shared.
+    Of a user, a group, an agent, a model, a tool or an API key. Without an owner it is for all
+    users together if shared, else the default of each user. A group's is for each member, or
+    shared.
     """
 
     class Measure(models.TextChoices):
@@ -126,6 +127,14 @@ class Quota(models.Model):
         blank=True,
         related_name="quotas",
     )
+    api_key = models.ForeignKey(
+        "agents.ApiKey",
+        verbose_name=_("API key"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="quotas",
+    )
     is_shared = models.BooleanField(
         _("shared"),
         default=False,
@@ -158,6 +167,7 @@ class Quota(models.Model):
                     ("agent", (), "one_quota_an_agent"),
                     ("language_model", (), "one_quota_a_model"),
                     ("tool", (), "one_quota_a_tool"),
+                    ("api_key", (), "one_quota_a_key"),
                 )
             ),
             models.UniqueConstraint(
@@ -171,7 +181,8 @@ class Quota(models.Model):
                 | _owned_by("group")
                 | _owned_by("agent")
                 | _owned_by("language_model")
-                | _owned_by("tool"),
+                | _owned_by("tool")
+                | _owned_by("api_key"),
                 name="quota_of_one_owner_at_most",
             ),
         ]
@@ -181,6 +192,6 @@ class Quota(models.Model):
 
     @property
     def owner(self) -> models.Model | None:
-        """The user, group, agent, model or tool it is for; None if it is for all users."""
+        """What it is for, e.g. a user or an agent; None if it is for all users."""
         owners = (getattr(self, name) for name in OWNERS if getattr(self, f"{name}_id"))
         return next(owners, None)

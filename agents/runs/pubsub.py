@@ -165,7 +165,9 @@ async def ping() -> float:
     return took
 
 
-async def events(run: Run, seq: int = 0) -> AsyncGenerator[RunEvent | None, None]:
+async def events(
+    run: Run, seq: int = 0, idle_seconds: float = IDLE_SECONDS
+) -> AsyncGenerator[RunEvent | None, None]:
     """Yield a run's saved events after `seq`; None when there were none for a while."""
     published = asyncio.Event()
     async with subscribe(run.topic, lambda kind, facts: published.set()):
@@ -183,7 +185,7 @@ async def events(run: Run, seq: int = 0) -> AsyncGenerator[RunEvent | None, None
             if not is_live:
                 return
             try:
-                async with asyncio.timeout(IDLE_SECONDS):
+                async with asyncio.timeout(idle_seconds):
                     await published.wait()
             except TimeoutError:
                 yield None

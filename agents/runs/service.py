@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from agents.access import masking, permissions
+from agents.access import api_keys, masking, permissions
 from agents.catalog import agent_factory, mcp_servers
 from agents.catalog.agent_spec import AgentSpec
 from agents.catalog.language_models import model_setups
@@ -249,6 +249,7 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
         # With a plan, turns don't measure progress.
         max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,
         step_types="",
+        api_key=api_keys.current(),
         **leases.owner_fields(),
     )
     insert(run)

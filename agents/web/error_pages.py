@@ -15,6 +15,7 @@ from django.utils import timezone
 from agents.db.errors import is_disk_full
 
 from . import branding
+from .api_errors import error_response, is_api
 
 RETRY_AFTER_SECONDS = "30"
 
@@ -37,6 +38,8 @@ def disk_full(request: HttpRequest) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if is_api(request.path):
+        return error_response(request, 403, str(exception), "permission_denied")
     return render_error(request, 403)
 
 
@@ -67,6 +70,8 @@ def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
 def render_error(
     request: HttpRequest, status: int, template: str = "", **details: Any
 ) -> HttpResponse:
+    if is_api(request.path):
+        return error_response(request, status, str(details.get("sentence", "")))
     # After an error of the server, only from what was already read.
     user = getattr(request, "_cached_user", None)
     if user is None and status < 500:

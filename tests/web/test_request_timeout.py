@@ -52,7 +52,7 @@ async def application(scope, receive, send):
 request_timeout.HEADERS_SECONDS = request_timeout.IDLE_SECONDS = {LIMIT}
 request_timeout.MIN_BODY_BYTES = 100
 body_limits.FORM_BYTES = 100_000
-body_limits.find_sender = lambda path, cookies: body_limits.Sender(
+body_limits.find_sender = lambda path, cookies, authorization: body_limits.Sender(
     user=1, max_bytes=1_000_000 if "good" in cookies else 70_000
 )
 sockets.install_socket_class()

@@ -57,6 +57,15 @@ MESSAGES_PER_MINUTE = _limit(
     maximum=10_000,
     environment="user_messages",
 )
+API_REQUESTS_PER_MINUTE: Setting[int] = Setting(
+    key="api_requests",
+    section=Section.QUOTAS,
+    label=_("API requests per minute and key"),
+    default=600,
+    minimum=1,
+    maximum=100_000,
+    help=_("For keys without a value of their own. Counted by each web process."),
+)
 RUNS_PER_DAY = _limit("quota_runs_day", _("Runs per day"))
 RUNS_PER_MONTH = _limit("quota_runs_month", _("Runs per month"))
 MESSAGES_PER_DAY = _limit("quota_messages_day", _("Messages per day"))

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.engine.loop import StopReason
 
+from ..api_keys import ApiKey
 from ..catalog.agents import Agent
 from ..catalog.workflows import WorkflowVersion
 from ..sentence_fields import SentenceField, SentenceJSONField
@@ -47,6 +48,11 @@ class RunQuerySet(models.QuerySet["Run"]):
         if scope is None or not topics:
             return self.unhidden(user) if scope is None else self.unhidden(user).filter(scope)
         return self.unhidden(user).filter(scope | models.Q(topic__in=topics))
+
+    def own_or_shared(self, user: AnyUser) -> Self:
+        """Return this user's runs and those of chats shared with them, not what they review."""
+        topics = Membership.objects.shared_topics(user)
+        return self.unhidden(user).filter(models.Q(user=user.pk) | models.Q(topic__in=topics))
 
     def unhidden(self, user: AnyUser) -> Self:
         """Leave out runs of deleted chats and of others' temporary ones."""
@@ -223,6 +229,16 @@ class Run(models.Model):
         db_index=False,  # only read by the run itself; an index would cost every run
         related_name="+",
         help_text=_("The project of its chat when it started."),
+    )
+    api_key = models.ForeignKey(
+        ApiKey,
+        verbose_name=_("API key"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        db_index=False,  # keys are revoked, and hardly ever deleted
+        related_name="+",
+        help_text=_("The key of the program that started it, if one did."),
     )
     max_steps = models.PositiveIntegerField(_("max steps"), default=10)
     turns = models.PositiveIntegerField(_("turns"), default=0)

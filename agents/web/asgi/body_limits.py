@@ -10,9 +10,11 @@ from django.conf import settings
 from django.http import parse_cookie
 from django.urls import Resolver404, resolve
 
-from agents.access import authentication
+from agents.access import api_keys, authentication
 from agents.access.authentication import SessionStore
 from agents.db.installation import configured
+
+from ..api_errors import is_api
 
 # For everything without a session: sign-in, invitations, passkeys.
 ANONYMOUS_BYTES = 64 * 1024
@@ -43,8 +45,15 @@ class Sender:
     max_bytes: int
 
 
-def find_sender(path: str, cookies: str) -> Sender:
-    """Return who sends something to this path; reads the session."""
+def find_sender(path: str, cookies: str, authorization: str = "") -> Sender:
+    """Return who sends something to this path; reads the session, or a program's key."""
+    if is_api(path):
+        api_key = api_keys.find(authorization)
+        if api_key is None:
+            return Sender(user=None, max_bytes=ANONYMOUS_BYTES)
+        # Programs send files in messages, too.
+        file_size = max(configured.ATTACHMENT_MB.value, configured.DOCUMENT_MB.value)
+        return Sender(user=api_key.user_id, max_bytes=FORM_BYTES + file_size * MEGABYTE)
     key = parse_cookie(cookies).get(settings.SESSION_COOKIE_NAME)
     user = authentication.session_user(SessionStore(key)) if key else None
     if user is None or not user.is_authenticated:

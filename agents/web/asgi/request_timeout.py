@@ -104,15 +104,19 @@ class TimedChannel(HTTPChannel):
     def _start_check(self, request: BodyRequest) -> None:
         self.hold("check")
         path = unquote(self._path.partition(b"?")[0].decode("latin-1"))
-        cookies = b"; ".join(request.requestHeaders.getRawHeaders(b"Cookie", []))
-        checking = self._check_sender(request, path, cookies.decode("latin-1"))
+        headers = request.requestHeaders
+        cookies = b"; ".join(headers.getRawHeaders(b"Cookie", [])).decode("latin-1")
+        proof = b"".join(headers.getRawHeaders(b"Authorization", [])[:1]).decode("latin-1")
+        checking = self._check_sender(request, path, cookies, proof)
         request.checking = asyncio.ensure_future(checking)
 
-    async def _check_sender(self, request: BodyRequest, path: str, cookies: str) -> None:
+    async def _check_sender(
+        self, request: BodyRequest, path: str, cookies: str, authorization: str
+    ) -> None:
         """Let the body arrive if its sender may send that much, and refuse it otherwise."""
         refusal: Any = None
         try:
-            sender = await database.run(body_limits.find_sender, path, cookies)
+            sender = await database.run(body_limits.find_sender, path, cookies, authorization)
             self.allowed = sender.max_bytes
             if (self.length or self.body) > self.allowed:
                 refusal = partial(error_pages.too_large, limit=self.allowed)

@@ -1,0 +1,1 @@
+"""What programs can call: each protocol is a thin adapter over `calls`."""

@@ -1,0 +1,1 @@
+"""Agent2Agent: agents of other products send tasks to ours."""

@@ -1,0 +1,1 @@
+"""AG-UI: events of a run for user interfaces of others."""
