@@ -1,6 +1,8 @@
 """API keys: making, finding and checking them."""
 
 import hashlib
+import logging
+import math
 import secrets
 import string
 import time
@@ -12,11 +14,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db import OperationalError
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from agents.db.compiled_queries import compiled_query
+from agents.db.installation import configured
 from agents.models import ApiKey, Run
+
+logger = logging.getLogger(__name__)
 
 TOKEN_PREFIX = "ash_"
 TOKEN_CHARS = 40  # of 62: 238 bits
@@ -26,23 +32,34 @@ BEARER = "bearer "
 RECHECK_SECONDS = 1.0
 MAX_RECHECKED = 1_000
 USED_EVERY = timedelta(minutes=1)
+# What a key's user needs for these scopes, each time it is used.
+SCOPE_PERMISSIONS = {
+    ApiKey.Scope.READ_ALL: "agents.review_runs",
+    ApiKey.Scope.CONFIGURE: "agents.change_agent",
+}
+STAFF_SCOPES = frozenset({ApiKey.Scope.CONFIGURE})
 
 _current: ContextVar[ApiKey | None] = ContextVar("api_key", default=None)
 
 
 def create(user: User, name: str, scopes: Iterable[str], **columns: Any) -> tuple[ApiKey, str]:
     """Save a new key; return it and its secret, which is known only now."""
-    alphabet = string.ascii_letters + string.digits
-    token = TOKEN_PREFIX + "".join(secrets.choice(alphabet) for _ in range(TOKEN_CHARS))
+    token = new_token()
     key = ApiKey.objects.create(
-        user=user,
-        name=name,
-        scopes=sorted(set(scopes)),
-        prefix=token[:SHOWN_CHARS],
-        digest=digest_of(token),
-        **columns,
+        user=user, name=name, scopes=sorted(set(scopes)), **saved_columns(token), **columns
     )
     return key, token
+
+
+def new_token(prefix: str = TOKEN_PREFIX, length: int = TOKEN_CHARS) -> str:
+    """Return a new secret, which begins recognizably."""
+    alphabet = string.ascii_letters + string.digits
+    return prefix + "".join(secrets.choice(alphabet) for _ in range(length))
+
+
+def saved_columns(token: str) -> dict[str, str]:
+    """Return what a row saves of its secret."""
+    return {"prefix": token[:SHOWN_CHARS], "digest": digest_of(token)}
 
 
 def digest_of(token: str) -> str:
@@ -50,12 +67,34 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def may_have(user: User, scope: str) -> bool:
+    """Whether the user's own permissions include what this scope allows."""
+    permission = SCOPE_PERMISSIONS.get(ApiKey.Scope(scope))
+    if scope in STAFF_SCOPES and not user.is_staff:
+        return False
+    return permission is None or user.has_perm(permission)
+
+
 def find(authorization: str) -> ApiKey | None:
-    """Return the usable key that an Authorization header proves, with its user."""
+    """Return the usable key that an Authorization header proves, with its user.
+
+    Its scopes are those that its user's permissions still include.
+    """
     if not authorization.lower().startswith(BEARER):
         return None
     token = authorization[len(BEARER) :].strip()
-    return next((key for key in _keys_by_digest(digest_of(token)) if key.is_usable), None)
+    return _as_usable(next(iter(_keys_by_digest(digest_of(token))), None))
+
+
+def _as_usable(key: ApiKey | None) -> ApiKey | None:
+    """Return a key that was just read, with what it allows now, if it works."""
+    if key is None or not key.is_usable:
+        return None
+    is_personal = not key.is_service and key.app_id is None
+    if is_personal and not configured.PERSONAL_API_KEYS.value:
+        return None
+    key.scopes = [scope for scope in key.scopes if may_have(key.user, scope)]
+    return key
 
 
 @compiled_query
@@ -67,7 +106,10 @@ def note_use(key: ApiKey) -> None:
     """Save that the key was used, at most once a minute."""
     current_time = timezone.now()
     if key.last_used_at is None or current_time - key.last_used_at > USED_EVERY:
-        ApiKey.objects.filter(pk=key.pk).update(last_used_at=current_time)
+        try:
+            ApiKey.objects.filter(pk=key.pk).update(last_used_at=current_time)
+        except OperationalError as error:  # it must not affect the request
+            logger.warning("Can't save the last use of an API key: %s", error)
         key.last_used_at = current_time
 
 
@@ -76,20 +118,30 @@ def revoke(keys: QuerySet[ApiKey], at: datetime | None = None) -> int:
     return keys.filter(revoked_at=None).update(revoked_at=at or timezone.now())
 
 
-_checked: OrderedDict[int, tuple[float, bool]] = OrderedDict()
+_checked: OrderedDict[int, tuple[float, ApiKey | None]] = OrderedDict()
 
 
-def is_still_usable(key: ApiKey) -> bool:
-    """Whether a key found earlier still works; asked once a second for all its streams."""
+def reread(key: ApiKey) -> ApiKey | None:
+    """Return a key found earlier as it is now, if it still works.
+
+    It is read once a second for all its streams, with its user and what they may do.
+    """
     current_time = time.monotonic()
-    checked_at, is_usable = _checked.get(key.pk, (0.0, False))
+    checked_at, current_key = _checked.get(key.pk, (-math.inf, None))
     if current_time - checked_at > RECHECK_SECONDS:
-        is_usable = ApiKey.objects.usable().filter(pk=key.pk).exists()
-        _checked[key.pk] = (current_time, is_usable)
+        current_key = _as_usable(
+            ApiKey.objects.filter(pk=key.pk).select_related("user", "user__profile").first()
+        )
+        _checked[key.pk] = (current_time, current_key)
         _checked.move_to_end(key.pk)
         if len(_checked) > MAX_RECHECKED:
             _checked.popitem(last=False)
-    return is_usable
+    return current_key
+
+
+def is_still_usable(key: ApiKey) -> bool:
+    """Whether a key found earlier still works."""
+    return reread(key) is not None
 
 
 @contextmanager
@@ -105,6 +157,17 @@ def using(key: ApiKey | None) -> Iterator[None]:
 def current() -> ApiKey | None:
     """Return the key that starts runs here, if a program does."""
     return _current.get()
+
+
+def service_accounts() -> QuerySet[User]:
+    """Return the accounts of service keys, with which nobody signs in."""
+    return User.objects.filter(
+        Exists(ApiKey.objects.filter(user=OuterRef("pk"), is_service=True))
+    )
+
+
+def is_service_account(user: User) -> bool:
+    return ApiKey.objects.filter(user=user.pk, is_service=True).exists()
 
 
 def visible_runs(key: ApiKey) -> QuerySet[Run]:

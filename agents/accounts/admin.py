@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
+from agents.access.api_keys import is_service_account
 from agents.access.requests import signed_in_user
 from agents.console.admin_classes.model_admin import ConsoleAdmin
 from agents.console.system import health_checks
@@ -37,9 +38,11 @@ from agents.web.presentation.formats.dates import timestamp
 
 from .authentication import factors, sessions
 from .models import Invitation, Visit
+from .oauth_server import app_admin
 from .sign_in import sso_name
 from .users import (
     access_view,
+    api_key_admin,
     invitation_admin,
     people_list,
     quota_view,
@@ -104,7 +107,10 @@ class PersonAdmin(ConsoleAdmin):
         return type(form_class.__name__, (form_class,), {"editor": request.user})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        identity = (None, {"fields": ["username", "first_name", "last_name", "email"]})
+        names = ["username", "first_name", "last_name", "email"]
+        if obj is not None and obj.is_service:
+            names.remove("email")  # with which single sign-on would open the account
+        identity = (None, {"fields": names})
         permission_fields = [
             "role",
             "groups",
@@ -280,8 +286,11 @@ class PersonAdmin(ConsoleAdmin):
         return redirect("admin:auth_user_changelist")
 
     def link(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Display a link to choose a password, once."""
-        return self._render_password_link(request, self._get_person(request, pk))
+        """Display a link to choose a password, once; services have none."""
+        person = self._get_person(request, pk)
+        if is_service_account(person):
+            raise Http404
+        return self._render_password_link(request, person)
 
     def _render_password_link(self, request: HttpRequest, person: User) -> HttpResponse:
         uid = urlsafe_base64_encode(force_bytes(person.pk))
@@ -334,7 +343,7 @@ class PersonAdmin(ConsoleAdmin):
         return redirect("admin:auth_user_change", person.pk)
 
 
-__all__ = ["PersonAdmin", "invitation_admin"]
+__all__ = ["PersonAdmin", "app_admin", "api_key_admin", "invitation_admin"]
 
 admin.site.unregister([User, Group])
 admin.site.register(User, PersonAdmin)

@@ -13,6 +13,7 @@ class AccountsConfig(AppConfig):
         from agents.access import recently_deleted
 
         from .deleted_memories import DeletedExperiences, DeletedMemories
+        from .oauth_server import grants  # noqa: F401  (has a periodic job)
         from .users import roles
 
         recently_deleted.register(DeletedMemories())

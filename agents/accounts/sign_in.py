@@ -7,12 +7,14 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.contrib.auth import get_user_model, login
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from agents.access import audit
+from agents.access.api_keys import is_service_account
 from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY
 from agents.access.passwords import PasswordsBusy
@@ -98,6 +100,9 @@ def complete(
     twice: bool,
     provider_session: dict[str, str] | None = None,
 ) -> None:
+    """Sign in; not with the account of a service, whatever an administrator gave it."""
+    if is_service_account(user):
+        raise PermissionDenied
     pending = request.session.pop(PENDING_USER_KEY, None) or {}
     if pending.get("user") == user.pk:
         provider_session = provider_session or pending.get("provider_session")

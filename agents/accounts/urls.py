@@ -6,10 +6,13 @@ from importlib import import_module
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
+from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from .views import (
     account,
+    api_keys,
+    connected_apps,
     invitation,
     learning,
     memory,
@@ -32,7 +35,46 @@ def lazy_oidc_view(name: str) -> Callable[[HttpRequest], HttpResponse]:
     return login_not_required(view)
 
 
+def lazy_oauth_view(name: str) -> Callable[[HttpRequest], HttpResponse]:
+    """Do the same for the OAuth server."""
+
+    def view(request: HttpRequest) -> HttpResponse:
+        return getattr(import_module("agents.accounts.views.oauth"), name)(request)
+
+    return view
+
+
+def lazy_oauth_endpoint(name: str) -> Callable[[HttpRequest], HttpResponse]:
+    """Return what programs call, and scripts of any website: no cookie counts there."""
+    return login_not_required(csrf_exempt(lazy_oauth_view(name)))
+
+
 urlpatterns = [
+    path(
+        ".well-known/oauth-authorization-server",
+        lazy_oauth_endpoint("server_metadata"),
+        name="oauth_server_metadata",
+    ),
+    path(
+        ".well-known/oauth-protected-resource",
+        lazy_oauth_endpoint("api_metadata"),
+        name="oauth_api_metadata",
+    ),
+    path(
+        ".well-known/oauth-protected-resource/mcp",
+        lazy_oauth_endpoint("mcp_metadata"),
+        name="oauth_mcp_metadata",
+    ),
+    path("oauth/authorize", lazy_oauth_view("authorize"), name="oauth_authorize"),
+    path("oauth/token", lazy_oauth_endpoint("token"), name="oauth_token"),
+    path("oauth/revoke", lazy_oauth_endpoint("revoke"), name="oauth_revoke"),
+    path("oauth/register", lazy_oauth_endpoint("register"), name="oauth_register"),
+    path("oauth/device", lazy_oauth_view("device"), name="oauth_device"),
+    path(
+        "oauth/device_authorization",
+        lazy_oauth_endpoint("device_authorization"),
+        name="oauth_device_authorization",
+    ),
     path("login/second/", login_not_required(sign_in.second_factor), name="second"),
     path("login/app/", login_not_required(sign_in.set_up_mfa), name="set_up"),
     path(
@@ -88,6 +130,14 @@ urlpatterns = [
     path("account/confirm/", account.confirm, name="confirm"),
     path("account/confirm/passkey/", account.confirm_options, name="confirm_options"),
     path("account/confirm/passkey/done/", account.confirm_passkey, name="confirm_passkey"),
+    path("account/api-keys/", api_keys.keys_page, name="api_keys"),
+    path("account/api-keys/new/", api_keys.new_key, name="new_api_key"),
+    path("account/api-keys/<int:pk>/revoke/", api_keys.revoke_key, name="revoke_api_key"),
+    path(
+        "account/apps/<int:pk>/disconnect/",
+        connected_apps.disconnect,
+        name="disconnect_app",
+    ),
     path("account/password/", account.change_password, name="password"),
     path("account/app/", account.set_up_authenticator, name="app"),
     path("account/app/remove/", account.remove_authenticator, name="remove_app"),

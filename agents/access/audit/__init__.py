@@ -56,9 +56,18 @@ TOOL_RUN = "tool.run"
 TOOL_ACCEPTED = "tool.accepted"
 CONFIG_EXPORTED = "configuration.exported"
 CONFIG_IMPORTED = "configuration.imported"
+WEBHOOK_REPLAYED = "webhook.replayed"
+SECRET_ROTATED = "webhook.secret_rotated"
+TRIGGER_FIRED = "trigger.fired"
 WORKFLOW_SAVED = "workflow.saved"
 SCHEDULE_ACCEPTED = "workflow.accepted"
 SCHEDULE_DECLINED = "workflow.declined"
+API_KEY_CREATED = "key.created"
+API_KEY_REVOKED = "key.revoked"
+APP_ALLOWED = "app.allowed"
+APP_REVOKED = "app.revoked"
+APP_REGISTERED = "app.registered"
+APP_TOKEN_REUSED = "app.token_reused"
 DECIDED = "approval.decided"
 TOOL_ALLOWED = "approval.always_allowed"
 TOOL_REVOKED = "approval.permission_revoked"
@@ -97,6 +106,8 @@ PRUNED = "retention.pruned"
 SEARCH_SALT = "searched"
 DIGEST_CHARS = 12
 REPEAT_WINDOW = timedelta(hours=1)
+# The beginning of the API key with which something was done: its name may be personal.
+KEY_DETAIL = "api_key"
 MAX_TEXT_CHARS = 500
 MAX_ITEMS = 50
 MAX_DEPTH = 4
@@ -238,6 +249,8 @@ def _build_entry(
     audit_person: AuditPerson, action: str, subject: str, detail: Mapping[str, Any]
 ) -> AuditEntry:
     client = request_context.client_info()
+    if key := request_context.api_key():
+        detail = {**detail, KEY_DETAIL: key.beginning}
     return AuditEntry(
         person=audit_person,
         action=action,

@@ -1,6 +1,7 @@
 """Audit entries as sentences."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,13 +16,14 @@ from agents.access import audit
 from agents.db.fast_writes import concrete_field
 from agents.db.installation.branding import LOGOS
 from agents.db.installation.configured import SETTINGS
-from agents.models import AuditEntry, AuditPerson
+from agents.models import ApiKey, AuditEntry, AuditPerson
 from agents.models.audit import ANONYMOUS_TOKEN
 from agents.models.types import LazyText
 
 from .hash_chain import ChainVerification, Flaw
 
 PERSON_PREFIX = "person:"
+KEY_BEGINNING = re.compile(r"\bash\w{3,10}…")
 
 SENTENCES = {
     audit.SIGNED_IN: gettext_lazy("%(who)s signed in."),
@@ -64,6 +66,14 @@ SENTENCES = {
     audit.WORKFLOW_SAVED: gettext_lazy("%(who)s saved a new version of %(what)s."),
     audit.SCHEDULE_ACCEPTED: gettext_lazy("%(who)s accepted %(what)s."),
     audit.SCHEDULE_DECLINED: gettext_lazy("%(who)s rejected %(what)s."),
+    audit.API_KEY_CREATED: gettext_lazy("%(who)s created %(what)s."),
+    audit.API_KEY_REVOKED: gettext_lazy("%(who)s revoked %(what)s."),
+    audit.APP_ALLOWED: gettext_lazy("%(who)s connected %(what)s."),
+    audit.APP_REVOKED: gettext_lazy("%(who)s disconnected %(what)s."),
+    audit.APP_REGISTERED: gettext_lazy("%(what)s registered itself."),
+    audit.APP_TOKEN_REUSED: gettext_lazy(
+        "An old token of %(what)s was used again, so its access for %(who)s was revoked."
+    ),
     audit.TOOL_ALLOWED: gettext_lazy("%(who)s chose to always allow a tool in %(what)s."),
     audit.TOOL_REVOKED: gettext_lazy("%(who)s revoked %(what)s."),
     audit.TOOL_AUTO_APPROVED: gettext_lazy(
@@ -113,6 +123,9 @@ SENTENCES = {
     "suggestion.undone": gettext_lazy("%(who)s undid a suggestion for %(what)s."),
     "suggestion.dismissed": gettext_lazy("%(who)s dismissed a suggestion for %(what)s."),
     "suggestion.reopened": gettext_lazy("%(who)s reopened a suggestion for %(what)s."),
+    audit.WEBHOOK_REPLAYED: gettext_lazy("%(who)s sent a delivery of %(what)s again."),
+    audit.SECRET_ROTATED: gettext_lazy("%(who)s replaced the signing secret of %(what)s."),
+    audit.TRIGGER_FIRED: gettext_lazy("%(what)s started a run."),
     "alert.tested": gettext_lazy("%(who)s tested %(what)s."),
     "alert.summary_sent": gettext_lazy("%(who)s sent %(what)s."),
     audit.HIT_JUDGED: gettext_lazy("%(who)s reviewed a guardrail hit in %(what)s."),
@@ -129,6 +142,10 @@ CATEGORY_LABELS = {
     "tool": gettext_lazy("Tools"),
     "configuration": gettext_lazy("Configuration files"),
     "workflow": gettext_lazy("Workflows"),
+    "trigger": gettext_lazy("Triggers"),
+    "webhook": gettext_lazy("Webhooks"),
+    "key": gettext_lazy("API keys"),
+    "app": gettext_lazy("Connected apps"),
     "approval": gettext_lazy("Approvals"),
     "run": gettext_lazy("Run access"),
     "review": gettext_lazy("Reviews"),
@@ -162,6 +179,7 @@ DETAIL_LABELS = {
     "address": gettext_lazy("URL"),
     "agentstep_count": gettext_lazy("steps"),
     "apart": gettext_lazy("individual permissions"),
+    audit.KEY_DETAIL: gettext_lazy("API key"),
     "is_shared": gettext_lazy("used by everyone"),
     "approval_count": gettext_lazy("approvals"),
     "approved": gettext_lazy("approved"),
@@ -179,6 +197,7 @@ DETAIL_LABELS = {
     "checked": gettext_lazy("entries checked"),
     "door": gettext_lazy("screen"),
     "example": gettext_lazy("example"),
+    "expires_at": gettext_lazy("expires"),
     "experiment": gettext_lazy("experiment"),
     "filter": gettext_lazy("filter"),
     "form": gettext_lazy("file format"),
@@ -214,6 +233,7 @@ DETAIL_LABELS = {
     "runevent_count": gettext_lazy("events"),
     "runs": gettext_lazy("runs"),
     "scope": gettext_lazy("allowed"),
+    "scopes": gettext_lazy("scopes"),
     "score": gettext_lazy("score"),
     "state": gettext_lazy("state"),
     "step": gettext_lazy("step"),
@@ -237,6 +257,7 @@ METHOD_LABELS = {
     "password": gettext_lazy("password"),
     "recovery": gettext_lazy("recovery code"),
     "recovery codes": gettext_lazy("recovery codes"),
+    "service": gettext_lazy("service key"),
     "totp": gettext_lazy("authenticator app"),
 }
 SCREEN_LABELS = {
@@ -259,10 +280,15 @@ VALUE_LABELS = dict.fromkeys(("by", "way", "what"), METHOD_LABELS) | {
 
 
 def person_names(entries: Iterable[AuditEntry]) -> dict[str, str]:
-    """Return the names behind the tokens in these entries, in one query."""
-    text = json.dumps([[entry.subject, entry.detail] for entry in entries])
+    """Return the names behind the tokens and API keys in these entries, in a query each."""
+    facts = [[entry.subject, entry.detail] for entry in entries]
+    text = json.dumps(facts, ensure_ascii=False)
     tokens = {following[:32] for following in text.split(PERSON_PREFIX)[1:]}
-    return {row.subject: str(row) for row in AuditPerson.objects.filter(token__in=tokens)}
+    names = {row.subject: str(row) for row in AuditPerson.objects.filter(token__in=tokens)}
+    if beginnings := set(KEY_BEGINNING.findall(text)):
+        keys = ApiKey.objects.filter(prefix__in=[text[:-1] for text in beginnings])
+        names |= {key.beginning: str(key) for key in keys}
+    return names
 
 
 def sentence(entry: AuditEntry, people: Mapping[str, str]) -> str:
@@ -287,6 +313,8 @@ def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
         return people.get(entry.subject, _("an unknown user"))
     if kind == "setting":
         return _("setting “%(name)s”") % {"name": setting_label(key)}
+    if kind == "apikey" and (name := people.get(entry.detail.get(audit.KEY_DETAIL, ""))):
+        return _("API key “%(name)s”") % {"name": name}
     if kind == "chat":
         return _("chat %(number)s") % {"number": key}
     model = _model(kind)

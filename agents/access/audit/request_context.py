@@ -9,6 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
+from agents.access import api_keys
+from agents.models import ApiKey
+
 MAX_BROWSER_CHARS = 200
 
 _is_system: ContextVar[bool] = ContextVar("is_system", default=False)
@@ -44,6 +47,11 @@ def actor() -> Any:
     """Return the requesting user; None without a request, as in a terminal."""
     request = _request.get()
     return getattr(request, "user", None)
+
+
+def api_key() -> ApiKey | None:
+    """Return the key with which a program does something here; None for users."""
+    return api_keys.current() or getattr(_request.get(), "api_key", None)
 
 
 def client_info(request: HttpRequest | None = None) -> dict[str, str]:

@@ -44,8 +44,8 @@ SWITCHES = (
     Switch(
         key="agents",
         name=_("Set up agents"),
-        about=_("Agents, workflows and schedules."),
-        models=("agents.agent", "agents.workflow", "agents.schedule"),
+        about=_("Agents, workflows, schedules and triggers."),
+        models=("agents.agent", "agents.workflow", "agents.schedule", "agents.trigger"),
     ),
     Switch(
         key="models",
@@ -82,6 +82,12 @@ SWITCHES = (
             "agents.reviewscope",
             "agents.memoryexclusion",
         ),
+    ),
+    Switch(
+        key="api_keys",
+        name=_("API keys"),
+        about=_("All users’ keys and connected apps, and service keys."),
+        models=("agents.apikey", "agents.oauthapp"),
     ),
     Switch(
         key="limits",

@@ -15,13 +15,14 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext_lazy
 
 from agents.access import audit
 from agents.access.requests import signed_in_user
 from agents.metering.figures.models import RunSummary
 from agents.metering.figures.summaries import day_of
 from agents.metering.figures.totals import COST_COLUMNS, TOKEN_COLUMNS
+from agents.models import ApiKey
 from agents.models.catalog.rights import Role, group_label
 
 from ..authentication import factors, sessions
@@ -31,14 +32,17 @@ from .forms import can_edit_user, grantable_groups
 from .group_switches import opens_console
 
 UNUSED = Q(last_login=None, password__startswith="!", has_identity=False)
+IS_PERSON = Q(is_service=False)
 STATES = {
-    "active": Q(is_active=True) & ~UNUSED,
-    "invited": Q(is_active=True) & UNUSED,
+    "active": IS_PERSON & Q(is_active=True) & ~UNUSED,
+    "invited": IS_PERSON & Q(is_active=True) & UNUSED,
+    "service": ~IS_PERSON & Q(is_active=True),
     "deactivated": Q(is_active=False),
 }
 STATE_LABELS = {
     "active": (_("active"), "green"),
     "invited": (_("invited"), "blue"),
+    "service": (pgettext_lazy("user", "service"), "blue"),
     "deactivated": (_("disabled"), ""),
 }
 
@@ -53,6 +57,7 @@ def annotate(people: QuerySet[Any]) -> QuerySet[Any]:
     cost = sums.annotate(n=Sum(COST_COLUMNS)).values("n")
     return people.annotate(
         has_identity=Exists(Identity.objects.filter(**of_user)),
+        is_service=Exists(ApiKey.objects.filter(**of_user, is_service=True)),
         has_mfa=Exists(Authenticator.objects.filter(**of_user))
         | Exists(Passkey.objects.filter(**of_user)),
         month_tokens=Coalesce(Subquery(tokens), 0),
@@ -63,6 +68,8 @@ def annotate(people: QuerySet[Any]) -> QuerySet[Any]:
 def state_of(person: Any) -> str:
     if not person.is_active:
         return "deactivated"
+    if person.is_service:
+        return "service"
     is_unused = person.last_login is None and not person.has_usable_password()
     return "invited" if is_unused and not person.has_identity else "active"
 

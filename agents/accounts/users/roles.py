@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from agents.access.api_keys import service_accounts
 from agents.access.audit import request_context
 from agents.models.catalog.rights import Role
 
@@ -103,11 +104,12 @@ def administrators() -> QuerySet:
 
 
 def is_last_administrator(user: User) -> bool:
-    """Whether this is the last administrator.
+    """Whether this is the last administrator who can sign in.
 
     Call it in the changing transaction, so that two can't leave at once.
     """
-    rows = administrators().select_for_update().order_by("pk")
+    people = administrators().exclude(pk__in=service_accounts().values("pk"))
+    rows = people.select_for_update().order_by("pk")
     administrator_ids = set(rows.values_list("pk", flat=True))
     return administrator_ids == {user.pk}
 

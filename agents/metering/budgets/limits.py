@@ -17,8 +17,8 @@ from .payers import Payer
 Measure = Quota.Measure
 Window = Quota.Window
 Key: TypeAlias = tuple[str, str]  # a measure and a window
-ScopeKind: TypeAlias = Literal["user", "group", "agent", "model", "tool", "all"]
-Source: TypeAlias = Literal["user", "group", "default", "agent", "model", "tool", "all"]
+ScopeKind: TypeAlias = Literal["user", "group", "agent", "model", "tool", "key", "all"]
+Source: TypeAlias = Literal["user", "group", "default", "agent", "model", "tool", "key", "all"]
 
 ALL: Literal["all"] = "all"
 # Defaults of each user that are settings; others are rows without an owner.
@@ -46,7 +46,7 @@ class SavedLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """A group, agent, model or tool with limits, and its name."""
+    """A group, agent, model, tool or API key with limits, and its name."""
 
     pk: int
     name: str
@@ -63,13 +63,19 @@ class SavedLimits:
     agents: Mapping[int, Owner] = field(default_factory=dict)
     models: Mapping[str, Owner] = field(default_factory=dict)
     tools: Mapping[str, Owner] = field(default_factory=dict)
+    keys: Mapping[int, Owner] = field(default_factory=dict)
     everyone: dict[Key, SavedLimit] = field(default_factory=dict)  # all users together
     defaults: dict[Key, SavedLimit] = field(default_factory=dict)  # each user
 
     @property
     def is_empty(self) -> bool:
-        owners = (self.users, self.groups, self.shared, self.agents, self.models, self.tools)
-        return not (any(owners) or self.everyone or self.defaults)
+        return not (self.users or any(self.owners) or self.everyone or self.defaults)
+
+    @property
+    def owners(self) -> tuple[Collection[Owner], ...]:
+        """Owners besides users, by their kind."""
+        kinds = (self.groups, self.shared, self.agents, self.models, self.tools, self.keys)
+        return tuple(by_key.values() for by_key in kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +86,7 @@ class Limit:
     amount: int | None
     kind: ScopeKind
     pk: int = 0
-    name: str = ""  # of the group, agent, model or tool
+    name: str = ""  # of the group, agent, model, tool or key
     source: Source = "default"
     group: int | None = None  # whose value it is, if it comes from one
     changed_at: datetime | None = None
@@ -104,7 +110,7 @@ def _load() -> SavedLimits:
     owners: dict[str, dict[int, Owner]] = defaultdict(dict)
     models: dict[str, Owner] = {}
     unowned: dict[bool, dict[Key, SavedLimit]] = {True: {}, False: {}}
-    rows = Quota.objects.select_related("group", "agent", "language_model", "tool")
+    rows = Quota.objects.select_related("group", "agent", "language_model", "tool", "api_key")
     for row in rows:
         key = (row.measure, row.window)
         limit = SavedLimit(
@@ -125,6 +131,8 @@ def _load() -> SavedLimits:
             models |= {label: owner} | ({} if name in models else {name: owner})
         elif row.tool is not None:
             _owner(owners["tool"], row.tool.pk, row.tool.name).limits[key] = limit
+        elif row.api_key is not None:
+            _owner(owners["key"], row.api_key.pk, row.api_key.name).limits[key] = limit
         else:
             unowned[row.is_shared][key] = limit
     return SavedLimits(
@@ -134,6 +142,7 @@ def _load() -> SavedLimits:
         agents=owners["agent"],
         models=models,
         tools={owner.name: owner for owner in owners["tool"].values()},
+        keys=owners["key"],
         everyone=unowned[True],
         defaults=unowned[False],
     )
@@ -158,10 +167,9 @@ def has_limits(measures: Collection[str]) -> bool:
         return True
     if saved.is_empty:
         return False
-    owners = (saved.groups, saved.shared, saved.agents, saved.models, saved.tools)
     rows: Iterable[Iterable[Key]] = [
         *saved.users.values(),
-        *(owner.limits for by_key in owners for owner in by_key.values()),
+        *(owner.limits for owners in saved.owners for owner in owners),
         saved.everyone,
         saved.defaults,
     ]
@@ -232,6 +240,8 @@ def limits_for(
         applicable += _of(saved.models[model], "model")
     for name in {tool, payer.tool} & saved.tools.keys():
         applicable += _of(saved.tools[name], "tool")
+    if payer.key is not None and payer.key in saved.keys:
+        applicable += _of(saved.keys[payer.key], "key")
     applicable += [
         _limit(key, limit, ALL, 0, source=ALL)
         for key, limit in saved.everyone.items()
@@ -241,7 +251,7 @@ def limits_for(
 
 
 def saved_limits() -> list[Limit]:
-    """Return every limit that is shared: of groups, agents, models, tools and of all users."""
+    """Return every limit that isn't of a user: also of all users together."""
     saved = ROWS.get()
     models = {owner.pk: owner for owner in saved.models.values()}
     owners_by_kind: list[tuple[Iterable[Owner], ScopeKind]] = [
@@ -249,6 +259,7 @@ def saved_limits() -> list[Limit]:
         (saved.agents.values(), "agent"),
         (models.values(), "model"),
         (saved.tools.values(), "tool"),
+        (saved.keys.values(), "key"),
     ]
     everyone = [_limit(k, limit, ALL, 0, source=ALL) for k, limit in saved.everyone.items()]
     owned = (

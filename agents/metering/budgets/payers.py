@@ -10,11 +10,12 @@ from agents.models import Agent, Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payer:
-    """The user, agent, run and tool that a call is made for, as far as there are any."""
+    """What a call is made for: a user, agent, run, tool and API key, if there are any."""
 
     user: int | None = None
     agent: int | None = None
     run: int | None = None
+    key: int | None = None
     tool: str = ""
 
 
@@ -28,7 +29,7 @@ def payer_of(run: Run | None, agent: Agent | None = None) -> Payer:
     if run is None:
         return Payer(agent=agent.pk if agent else None)
     agent_id = agent.pk if agent is not None else run.agent_id
-    return Payer(user=run.user_id, agent=agent_id, run=run.pk)
+    return Payer(user=run.user_id, agent=agent_id, run=run.pk, key=run.api_key_id)
 
 
 def current_payer() -> Payer:

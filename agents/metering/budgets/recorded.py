@@ -67,6 +67,8 @@ def _runs(kind: str, pk: int) -> QuerySet[Run]:
             return runs.filter(user__groups=pk)
         case "agent":
             return runs.filter(agent=pk)
+        case "key":
+            return runs.filter(api_key=pk)
         case "model":
             names = LanguageModel.objects.filter(pk=pk).values_list("label", "model").first()
             return runs.filter(model__in=names or ())

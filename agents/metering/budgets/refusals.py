@@ -45,8 +45,10 @@ def error(refusal: Refusal) -> QuotaExceeded:
 
 def sentence(refusal: Refusal) -> str:
     """Return which limit refused, with what was used."""
-    is_own = refusal.reason == "spent" and refusal.scope == "user"
-    return (OWN_LIMIT_SPENT if is_own else SENTENCES[refusal.reason]).fill(
+    template = SENTENCES[refusal.reason]
+    if refusal.reason == "spent":
+        template = OWN_SENTENCES.get(refusal.scope, template)
+    return template.fill(
         most=limit_sentence(refusal.measure, refusal.limit, refusal.window),
         used=short_amount(refusal.measure, refusal.spent),
         held=short_amount(refusal.measure, refusal.held),
@@ -56,7 +58,11 @@ def sentence(refusal: Refusal) -> str:
     )
 
 
-OWN_LIMIT_SPENT = _("You've reached your limit of %(most)s (used: %(used)s).")
+# Of a spent limit of the one who asks.
+OWN_SENTENCES: dict[str, Sentence] = {
+    "user": _("You've reached your limit of %(most)s (used: %(used)s)."),
+    "key": _("This API key has reached its limit of %(most)s (used: %(used)s)."),
+}
 SENTENCES: dict[str, Sentence] = {
     "spent": _("The limit of %(most)s for %(scope)s is used up (used: %(used)s)."),
     "busy": _(
@@ -112,4 +118,6 @@ def scope_phrase(scope: str, name: str) -> str:
             return _("the model %(name)s", name=name)
         case "tool":
             return _("the tool %(name)s", name=name)
+        case "key":
+            return _("the API key %(name)s", name=name)
     return _("all users together")

@@ -24,6 +24,7 @@ SCOPES: dict[str, LazyText] = {
     "agent": gettext_lazy("An agent"),
     "model": gettext_lazy("A model"),
     "tool": gettext_lazy("A tool"),
+    "key": gettext_lazy("An API key"),
 }
 OWNER_FIELDS = {
     SHARED: "group",
@@ -32,6 +33,7 @@ OWNER_FIELDS = {
     "agent": "agent",
     "model": "language_model",
     "tool": "tool",
+    "key": "api_key",
 }
 # Scopes in which several people use one limit.
 SHARED_SCOPES = (ALL, SHARED)
@@ -49,11 +51,13 @@ def scope_of(row: Quota) -> str:
         return "model"
     if row.tool_id is not None:
         return "tool"
+    if row.api_key_id is not None:
+        return "key"
     return ALL if row.is_shared else DEFAULT
 
 
 def owner_name(row: Quota) -> str:
-    """Return the name of the user, group, agent, model or tool."""
+    """Return the name of the user, group, agent, model, tool or API key."""
     owner: Any = row.owner
     if owner is None:
         return ""

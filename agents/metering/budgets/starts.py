@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from agents.access import api_keys
 from agents.db.installation import configured
 from agents.engine.errors import QuotaExceeded
 from agents.engine.sentences import Sentence as _
@@ -60,7 +61,7 @@ def count_message(user: User) -> None:
     """
     if configured.CONCURRENT_RUNS.value or configured.MESSAGES_PER_MINUTE.value:
         lock_user(user)
-    _count(Payer(user=user.pk), (Measure.MESSAGES,), {"messages": 1}, RUN_MEASURES)
+    _count(_payer(user), (Measure.MESSAGES,), {"messages": 1}, RUN_MEASURES)
 
 
 def count_last_minute(rows: QuerySet[Any]) -> int:
@@ -70,12 +71,16 @@ def count_last_minute(rows: QuerySet[Any]) -> int:
 
 def check_calls(user: User) -> None:
     """Raise QuotaExceeded if the user's limits allow no more calls, e.g. for a title."""
-    _check(Payer(user=user.pk), HELD)
+    _check(_payer(user), HELD)
 
 
-def _payer(user: User | None, agent: Agent | None) -> Payer:
+def _payer(user: User | None, agent: Agent | None = None) -> Payer:
+    """Return who starts something here, perhaps with an API key."""
+    key = api_keys.current()
     return Payer(
-        user=None if user is None else user.pk, agent=None if agent is None else agent.pk
+        user=None if user is None else user.pk,
+        agent=None if agent is None else agent.pk,
+        key=None if key is None else key.pk,
     )
 
 

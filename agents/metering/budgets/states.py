@@ -36,12 +36,17 @@ class BudgetState:
 
 
 def read(
-    user: int | None, *, agent: int | None = None, model: str = "", tool: str = ""
+    user: int | None,
+    *,
+    agent: int | None = None,
+    key: int | None = None,
+    model: str = "",
+    tool: str = "",
 ) -> list[BudgetState]:
     """Return the limits that would apply to a user's call now; free of queries without any."""
     if not limits.is_any_set():
         return []
-    payer = Payer(user=user, agent=agent)
+    payer = Payer(user=user, agent=agent, key=key)
     return read_limits(limits.limits_for(payer, groups_of(user), model=model, tool=tool))
 
 
