@@ -9,6 +9,7 @@ from typing import Any
 SOURCES = {
     "user_profile": "profile",
     "project_instructions": "project",
+    "caller_instructions": "caller",
     "user_memory": "memory",
     "project_memory": "project_memory",
     "experiences": "experiences",
@@ -30,6 +31,7 @@ PERSONAL_MARKS = (
     "user_profile",
     "user_memory",
     "project_instructions",
+    "caller_instructions",
     "project_memory",
     "experiences",
     "documents",  # names of collections and files

@@ -33,6 +33,7 @@ from tests.bench import (
     startup,
     tool_selection,
     traces,
+    v1,
 )
 from tests.bench.rounds import Size, format_table
 
@@ -67,6 +68,7 @@ QUICK = Size(
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
     "chat": (chat.measure, chat.ABOUT),
+    "v1": (v1.measure, v1.ABOUT),
     "bodies": (bodies.measure, bodies.ABOUT),
     "idle": (idle.measure, idle.ABOUT),
     "ingestion": (ingestion.measure, ingestion.ABOUT),

@@ -17,6 +17,7 @@ from django.contrib.auth import get_user_model  # noqa: E402
 from django.db import transaction  # noqa: E402
 from django.test import Client  # noqa: E402
 
+from agents.access import api_keys  # noqa: E402
 from chat.models import ChatSession  # noqa: E402
 
 
@@ -28,7 +29,8 @@ def make(people: int, chats: int) -> list[dict]:
 def _person(number: int, chats: int) -> dict:
     user, _ = get_user_model().objects.get_or_create(username=f"bench-{number}")
     made = [ChatSession.objects.create(user=user, title=f"Chat {n}") for n in range(chats)]
-    return {"cookie": signed_in(user), "chats": [chat.pk for chat in made]}
+    _row, key = api_keys.create(user, "bench", ["ask"], requests_per_minute=1_000_000)
+    return {"cookie": signed_in(user), "chats": [chat.pk for chat in made], "key": key}
 
 
 def signed_in(user) -> str:

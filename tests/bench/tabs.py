@@ -72,6 +72,22 @@ class EventsTab(Tab):
                     return
 
 
+class ProgramTab(EventsTab):
+    """A program with a key: a streamed chat completion."""
+
+    async def ask(self, wait: float) -> None:
+        await asyncio.sleep(wait)
+        self.asked = now()
+        question = {"role": "user", "content": "Hello"}
+        body = {"model": "helper", "stream": True, "messages": [question]}
+        headers = {"Authorization": f"Bearer {self.page['key']}"}
+        url = self.page["url"]
+        async with self.session.post(url, json=body, headers=headers) as answer:
+            async for line in answer.content:
+                if await self.read(line.decode(), now()):
+                    return
+
+
 class SocketIOTab(Tab):
     """A page that uses socket.io; its answer has ended when every token is there."""
 
@@ -167,6 +183,7 @@ class OpenWebUITab(SocketIOTab):
 KINDS: dict[str, type[Tab]] = {
     "page": Tab,
     "events": EventsTab,
+    "v1": ProgramTab,
     "chainlit": ChainlitTab,
     "open-webui": OpenWebUITab,
 }

@@ -13,7 +13,7 @@ from .capability import (
 from .first_retrieval import FirstRetrieval
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
 from .model_calls.cached_replies import ReplyCache
-from .model_calls.compaction import Compaction
+from .model_calls.compaction import SUMMARY_INSTRUCTIONS, SUMMARY_TOKENS, Compaction
 from .model_calls.plain_request import PlainReply, ask_briefly, ask_once
 from .model_calls.sampling import Sampling
 from .output.answer_citations import Citations
@@ -39,6 +39,7 @@ from .tool_calls.approval import (
     fingerprint,
 )
 from .tool_calls.cached_calls import ResultCache
+from .tool_calls.client_tool import CLIENT, ClientTool
 from .tool_calls.function_tool import FunctionTool
 from .tool_calls.offered_tools import ToolSelection
 from .tool_calls.recorded_calls import (
@@ -64,10 +65,12 @@ __all__ = [
     "AskPersonTool",
     "Attachments",
     "BUDGET",
+    "CLIENT",
     "CallNotRecorded",
     "CallOutcome",
     "Capability",
     "Citations",
+    "ClientTool",
     "Compaction",
     "Context",
     "Divergence",
@@ -76,6 +79,8 @@ __all__ = [
     "FallbackStrategy",
     "GrantCheck",
     "Grants",
+    "SUMMARY_INSTRUCTIONS",
+    "SUMMARY_TOKENS",
     "StandingApproval",
     "fingerprint",
     "FirstRetrieval",

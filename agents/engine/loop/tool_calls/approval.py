@@ -20,6 +20,7 @@ from agents.engine.tool import (
 from agents.engine.turn.assembly import ToolCall
 
 from ..capability import Capability
+from .client_tool import CLIENT, ClientTool
 
 ApprovalReason = Literal[
     "agent",
@@ -32,6 +33,7 @@ ApprovalReason = Literal[
     "elicitation",
     "untrusted",
     "budget",
+    "client",
 ]
 # When a call with side effects needs approval because of what the run has read.
 UntrustedPolicy = Literal["suspicious", "always", "never"]
@@ -80,6 +82,11 @@ class ApprovalDecision:
                 sentence=rejected,
             )
         )
+
+    @property
+    def client_result(self) -> ToolResult:
+        """The result of a function that the program has called."""
+        return ToolResult(self.reason) if self.is_approved else ToolResult(error=self.reason)
 
     def reply(self, why: "ApprovalReason") -> ToolResult:
         """Return the result of a question to a person: the answer, or that they rejected it."""
@@ -233,6 +240,8 @@ class ApprovalPolicy:
         tool = self.registry.get(call.name)
         if getattr(tool, "is_internal", False):
             return None  # it only searches the definitions of tools
+        if isinstance(tool, ClientTool):
+            return CLIENT
         if isinstance(tool, AskPersonTool) and tool.waits:
             if self.is_written:
                 return "step" if call.readable.get("approves") else "question"

@@ -17,6 +17,7 @@ from .approval import (
     digest,
     fingerprint,
 )
+from .client_tool import ClientTool
 from .tool_fallback import effect
 from .tool_runner import ToolRunner
 
@@ -123,6 +124,8 @@ def call_effect(registry: ToolRegistry, call: ToolCall) -> Effect | Literal[""]:
     tool = registry.get(call.name) if registry.has(call.name) else None
     if tool is None:
         return "read"
+    if isinstance(tool, ClientTool):
+        return ""  # only the program knows
     # The calls of the other agent may have one.
     is_handoff = isinstance(tool, Handoff) and isinstance(call.readable, dict)
     return "" if is_handoff else effect(tool)

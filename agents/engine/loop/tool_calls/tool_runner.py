@@ -117,17 +117,21 @@ class ToolRunner:
             self.is_degraded = True
         elif not outcome.result.is_error:
             self.is_degraded = False
-        outcome = await self.guard_result(outcome)
-        used_name = outcome.stand_in or call.name
-        used_tool = self.registry.get(used_name) if self.registry.has(used_name) else None
-        if getattr(used_tool, "is_untrusted", False):
-            text = outcome.result.text
-            suspicion = await run_in_thread_if_large(len(text), find_instructions, text)
-            outcome = replace(outcome, is_untrusted=True, suspicion=suspicion)
+        outcome = await self.screen(outcome, outcome.stand_in or call.name)
         if outcome.result.attachments:  # saved before the event that refers to them
             result, refs = await save_all(outcome.result, self.attachments)
             outcome = replace(outcome, result=result, attachments=refs)
         return outcome
+
+    async def screen(self, outcome: FallbackResult, name: str) -> FallbackResult:
+        """Apply guardrails to a result of this tool, and mark text from outside."""
+        outcome = await self.guard_result(outcome)
+        tool = self.registry.get(name) if self.registry.has(name) else None
+        if not getattr(tool, "is_untrusted", False):
+            return outcome
+        text = outcome.result.text
+        suspicion = await run_in_thread_if_large(len(text), find_instructions, text)
+        return replace(outcome, is_untrusted=True, suspicion=suspicion)
 
     async def guard_result(self, outcome: FallbackResult) -> FallbackResult:
         """Apply guardrails to a result; a blocked result becomes an error."""

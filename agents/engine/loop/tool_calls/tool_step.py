@@ -24,6 +24,7 @@ from ..run_state import RunState
 from .approval import ApprovalPolicy, AskPersonTool
 from .call_approvals import CallApprovals, call_effect, call_step
 from .call_events import CallEvents
+from .client_tool import ClientTool
 from .live_call import LiveCall
 from .tool_fallback import FallbackResult
 from .tool_runner import ToolRunner
@@ -78,6 +79,12 @@ class ToolStep:
                         yield event
                     continue
                 decision = self.run_state.decisions.get(call.id)
+                if decision is not None and self._is_of_client(call):
+                    outcome = FallbackResult(result=decision.client_result)
+                    outcome = await self.tool_runner.screen(outcome, call.name)
+                    for event in self.call_events.result(call, call, outcome, call_fields):
+                        yield event
+                    continue
                 effective_call = decision.of(call) if decision else call
                 for event in self._start_events(call, effective_call, call_fields):
                     yield event
@@ -91,18 +98,16 @@ class ToolStep:
                         if is_paused:
                             return
                 if isinstance(call_run, ToolRun):
-                    outcome = call_run.outcome
+                    made = call_run.outcome
                 elif call_run.result is not None:
                     result = FallbackResult(result=call_run.result)
-                    outcome = await self.tool_runner.guard_result(result)
+                    made = await self.tool_runner.guard_result(result)
                 else:
-                    outcome = None
-                if outcome is None:  # a handoff has ended without a result
+                    made = None
+                if made is None:  # a handoff has ended without a result
                     continue
                 fault_injection.point("after_tool_call")
-                for event in self.call_events.result(
-                    call, effective_call, outcome, call_fields
-                ):
+                for event in self.call_events.result(call, effective_call, made, call_fields):
                     yield event
         if self.run_state.open:
             for event in self.approvals.requests():
@@ -154,9 +159,14 @@ class ToolStep:
         if isinstance(tool, AskPersonTool) and isinstance(call.readable, dict):
             reply = decision.reply(self.approvals.reason(call) or "question")
             return self.call_events.answer(call, reply, call_fields)
-        if not decision.is_approved:
+        if not decision.is_approved and not isinstance(tool, ClientTool):
             return self.call_events.declined(call, decision, call_fields)
         return None
+
+    def _is_of_client(self, call: ToolCall) -> bool:
+        registry = self.tool_runner.registry
+        tool = registry.get(call.name) if registry.has(call.name) else None
+        return isinstance(tool, ClientTool)
 
     def _start_events(
         self, call: ToolCall, effective_call: ToolCall, call_fields: dict[str, Any]
