@@ -1,5 +1,6 @@
 """The rows of chats: what is saved, and who sees it."""
 
+from .api_requests import ApiRequest
 from .attachments import Attachment
 from .imports import ChatImport, ImportedChat, ImportResult
 from .links import PublicLink
@@ -17,6 +18,7 @@ from .sessions import (
 
 __all__ = [
     "SHARE_PERMISSION",
+    "ApiRequest",
     "Attachment",
     "BranchPosition",
     "ChatImport",
