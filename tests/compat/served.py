@@ -1,0 +1,104 @@
+"""A new installation that answers by itself, with the key of a program."""
+
+import asyncio
+import re
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.processes import child, clean_environment, free_port, wait_for_page
+from tests.compat.packages import HOME, ROOT
+
+PASSWORD = "a long walk on the beach"
+START_SECONDS = 240.0
+MAKE_KEY = """
+import django
+django.setup()
+from django.contrib.auth import get_user_model
+from agents.access import api_keys
+user = get_user_model().objects.get(username="demo")
+print(api_keys.create(user, "compat", ["ask", "read", "approve"])[1])
+"""
+# For suites that can't send a key: the server takes it from its environment.
+SERVE = "from project.commands import execute; execute(['manage.py', 'serve'])"
+SERVE_WITHOUT_KEY = f"""
+import os
+import project.asgi
+serve = project.asgi.application
+async def with_key(scope, receive, send):
+    key = (b"authorization", b"Bearer " + os.environ["COMPAT_KEY"].encode())
+    scope["headers"] = [*scope["headers"], key]
+    await serve(scope, receive, send)
+project.asgi.application = with_key
+{SERVE}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    url: str
+    key: str
+
+
+@asynccontextmanager
+async def serve(
+    *, needs_key: bool = True, script: str = "", model_url: str = "", allowed: str = ""
+) -> AsyncIterator[Served]:
+    """Serve a new installation, after this script of its own.
+
+    Its model is the demo model, or the one at `model_url`. Without `needs_key`, every request
+    has the key. Requests may go to the private address `allowed`.
+    """
+    HOME.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=HOME, prefix="served-") as folder:
+        port = free_port()
+        env = {
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            "PORT": str(port),
+            "ASHIATO_DATA": str(Path(folder, "data")),
+            "ASHIATO_ADMIN_PASSWORD": PASSWORD,
+            "ASHIATO_MODEL": "demo",
+            "ASHIATO_DEMO_DELAY": "0",
+            "ASHIATO_EGRESS_ALLOW": allowed,
+        }
+        if model_url:
+            env |= {"ASHIATO_MODEL": "openai/scripted", "ASHIATO_MODEL_URL": model_url}
+            env |= {"ASHIATO_MODEL_KEY": "none", "ASHIATO_MODEL_DISCOVERY": "false"}
+        await _run("manage.py", "setup", env=env)
+        key = await _run("-c", MAKE_KEY, env=env)
+        if script:
+            await _run("-c", script, env=env)
+        log = Path(folder, "serve.log")
+        server = SERVE if needs_key else SERVE_WITHOUT_KEY
+        with child("-c", server, env={**env, "COMPAT_KEY": key}, log=log) as process:
+            page = f"http://127.0.0.1:{port}/login/"
+            await asyncio.to_thread(wait_for_page, page, process, log, START_SECONDS)
+            yield Served(f"http://127.0.0.1:{port}", key)
+
+
+async def _run(*arguments: str, env: dict[str, str]) -> str:
+    return await run(sys.executable, *arguments, env=env)
+
+
+async def run(*command: str, env: dict[str, str] | None = None, status: int | None = 0) -> str:
+    """Return what a program prints, if it ends with this status; with None, also its errors."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=ROOT,
+        env=clean_environment() | (env or {}),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT if status is None else asyncio.subprocess.PIPE,
+    )
+    output, errors = await process.communicate()
+    last = ((errors or b"").strip() or output.strip())[-600:].decode(errors="replace")
+    assert status in (None, process.returncode), f"{Path(command[0]).name}: {last}"
+    return output.decode().strip()
+
+
+def example(page: str, language: str, number: int = 0) -> str:
+    """Return a code block of a page in docs/, so that a row runs what the page says."""
+    text = (ROOT / "docs" / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[number]
