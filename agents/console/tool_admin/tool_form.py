@@ -24,7 +24,7 @@ from .tool_settings import default_approval, effect, load_tool, requires_approva
 Source = ToolRegistration.Source
 Effect = ToolRegistration.Effect
 EFFECTS_BY_HARM = [Effect.READ, Effect.IDEMPOTENT, Effect.AT_MOST_ONCE]
-DEFINITION_KEYS = {"type", "name", "description", "parameters", "strict", "http"}
+DEFINITION_KEYS = {"type", "name", "description", "parameters", "strict", "http", "a2a"}
 PLACEHOLDER_URL = "https://example.com/"
 EXAMPLE_DEFINITION = {
     "type": "function",

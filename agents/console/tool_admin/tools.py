@@ -30,10 +30,12 @@ from ..metering import budgets, usage
 from . import (
     circuit_breakers,
     openapi_import,
+    remote_agents,
     schema_summary,
     tool_settings,
     tool_tester,
 )
+from .remote_agents import PRIVATE_ADDRESS
 from .tool_form import HttpToolForm, ToolForm
 from .tool_settings import (
     effect,
@@ -253,6 +255,7 @@ class ToolRegistrationAdmin(SwitchableAdmin):
             page_path("try/", tool_tester.try_page, "try"),
             page_path("<int:pk>/try/", tool_tester.try_page, "try"),
             page_path("openapi/", openapi_import.page, "openapi"),
+            page_path("remote-agent/", remote_agents.page, "remote_agent"),
             *super().get_urls(),
         ]
 
@@ -282,10 +285,6 @@ class ToolRegistrationAdmin(SwitchableAdmin):
 NEW_TOOL_HELP = _(
     "Create a tool from an HTTP endpoint. Built-in tools and tools from MCP servers "
     "are added automatically."
-)
-PRIVATE_ADDRESS = _(
-    "The URL is on a private network. %(name)s can't reach it until you add "
-    "%(place)s to ASHIATO_EGRESS_ALLOW."
 )
 PENDING_CHANGE = _(
     "The server changed this tool's definition. The tool is blocked "

@@ -1,3 +1,7 @@
-"""The addresses of this protocol."""
+"""The address of AG-UI, one for each agent."""
 
-urlpatterns: list[object] = []
+from django.urls import path
+
+from . import views
+
+urlpatterns = [path("<slug:agent>", views.run_agent)]
