@@ -1,6 +1,6 @@
 """The admin console, one module per subject."""
 
-from . import access, workflows
+from . import access, triggers, workflows
 from .activity import audit, experiences, knowledge, runs
 from .agent_admin import agents
 from .guardrail_admin import guardrails
@@ -25,5 +25,6 @@ __all__ = [
     "mcp_servers",
     "settings_page",
     "tools",
+    "triggers",
     "workflows",
 ]

@@ -81,7 +81,16 @@ MENU = (
                 _("Workflows"),
                 _("Plans with fixed steps that run the same way every time."),
             ),
-            Tab("agents.Schedule", _("Schedules"), _("When workflows start automatically.")),
+            Tab(
+                "agents.Schedule",
+                _("Schedules"),
+                _("When workflows and agents start automatically."),
+            ),
+            Tab(
+                "agents.Trigger",
+                _("Triggers"),
+                _("Agents and workflows that other services start with a webhook."),
+            ),
         ),
     ),
     MenuEntry(
@@ -167,9 +176,19 @@ MENU = (
                 _("Invitations"),
                 _("Links that create accounts with a role and groups."),
             ),
+            Tab(
+                "agents.OAuthApp",
+                _("Connected apps"),
+                _("Apps that act for users, and which are blocked."),
+            ),
             Tab("auth.Group", _("Groups"), _("Users with the same permissions or role.")),
             Tab(
                 "admin:people_roles", _("Roles"), _("What each role can do."), "auth.view_user"
+            ),
+            Tab(
+                "agents.ApiKey",
+                _("API keys"),
+                _("Keys of users and services: what they may do, and when they were used."),
             ),
             Tab(
                 "agents.ReviewScope",
@@ -192,7 +211,7 @@ MENU = (
             Tab(
                 "agents.Quota",
                 _("Usage limits"),
-                _("How much users, groups, agents, models and tools can use."),
+                _("How much users, groups, agents, models, tools and API keys can use."),
             ),
         ),
     ),

@@ -23,11 +23,12 @@ from agents.access.requests import signed_in_user
 from agents.db.sanitize import parse_id
 from agents.engine.plans import read_definition
 from agents.models import Schedule, Workflow
-from agents.models.types import AnyUser, LazyText
+from agents.models.types import LazyText
 from agents.web.workflows import acceptance, schedules, start
 
 from .admin_classes.json_field import JsonObjectField
 from .admin_classes.model_admin import ConsoleAdmin
+from .automatic_starts import AutomaticStartForm
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -70,9 +71,7 @@ class WorkflowAdmin(ConsoleAdmin):
 SUPERUSER_ONLY = _("Only a superuser can make a workflow run as another user.")
 
 
-class ScheduleForm(forms.ModelForm):
-    editor: AnyUser | None = None  # the user of the form
-
+class ScheduleForm(AutomaticStartForm):
     def clean_user(self) -> Any:
         """Restrict the owner, because a scheduled run has that user's permissions."""
         user = self.cleaned_data["user"]
@@ -90,7 +89,7 @@ class ScheduleForm(forms.ModelForm):
         return cron
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
+        cleaned = super().clean()
         workflow = cleaned.get("workflow")
         parameters = cleaned.get("parameters")
         if (
@@ -104,19 +103,18 @@ class ScheduleForm(forms.ModelForm):
                 )
             except start.WorkflowNotStarted as error:
                 self.add_error("parameters", str(error))
-        self.instance.trouble = ""
         return cleaned
 
 
 @admin.register(Schedule)
 class ScheduleAdmin(ConsoleAdmin):
     form = ScheduleForm
-    list_display = ["workflow", "cron", "user", "enabled", "next_at", "last_run_at", "state"]
-    list_filter = ["enabled", "workflow"]
-    list_select_related = ["workflow", "user"]
+    list_display = ["starts", "cron", "user", "enabled", "next_at", "last_run_at", "state"]
+    list_filter = ["enabled", "workflow", "agent"]
+    list_select_related = ["workflow", "agent", "user", "result_channel"]
     autocomplete_fields = ["user"]
-    fields = ["workflow", "user", "cron", "parameters", "overlap", "enabled"]
-    fields += ["next_at", "last_run_at", "state"]
+    fields = ["workflow", "parameters", "agent", "question", "user", "cron", "overlap"]
+    fields += ["into_chat", "result_channel", "enabled", "next_at", "last_run_at", "state"]
     readonly_fields = ["next_at", "last_run_at", "state"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
@@ -124,12 +122,16 @@ class ScheduleAdmin(ConsoleAdmin):
         form_class = super().get_form(request, *args, **options)
         return type("Form", (form_class,), {"editor": request.user})
 
+    @admin.display(description=_("starts"), ordering="workflow__name")
+    def starts(self, schedule: Schedule) -> str:
+        return schedule.target
+
     @admin.display(description=_("state"))
     def state(self, schedule: Schedule) -> SafeString | LazyText:
         """Return whether it is active, and if not, who has to do what."""
         if schedule.pk is None:
             return "—"
-        held_reason = acceptance.why_held(schedule, schedule.workflow.newest)
+        held_reason = acceptance.why_held(schedule, acceptance.newest_version(schedule))
         return held_reason or schedule.trouble or _("Accepted by owner")
 
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
@@ -137,7 +139,8 @@ class ScheduleAdmin(ConsoleAdmin):
         if acceptance.update_acceptance(obj, signed_in_user(request)):
             return
         if obj.user_id != request.user.pk:
-            messages.warning(request, acceptance.why_held(obj, obj.workflow.newest))
+            newest = acceptance.newest_version(obj)
+            messages.warning(request, acceptance.why_held(obj, newest))
             return
         url = reverse("workflows:schedule", args=[obj.pk])
         sentence = _(
@@ -166,6 +169,8 @@ class ScheduleAdmin(ConsoleAdmin):
         self, db_field: models.Field, request: HttpRequest, **options: Any
     ) -> forms.Field | None:
         field = super().formfield_for_dbfield(db_field, request, **options)
+        if field is not None and db_field.name in {"question", "parameters"}:
+            field.widget.attrs["rows"] = 4
         if field is not None and db_field.name == "cron":
             zone = _("Time zone: %(zone)s.") % {"zone": timezone.get_current_timezone_name()}
             field.help_text = format_html("{} {}", field.help_text, zone)

@@ -31,7 +31,7 @@ WARNING = 80  # percent
 FULL = 100
 NEAR = "near"
 REACHED = "reached"
-RELATED = ("user", "group", "agent", "language_model", "tool")
+RELATED = ("user", "group", "agent", "language_model", "tool", "api_key")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class BudgetRow:
         name = scopes.owner_name(self.row)
         since = timezone.localtime(window_start(self.row.window)).date()
         terms = [f"after:{since:%Y-%m-%d}"]
-        if scope in {"user", "agent", "model", "tool"}:
+        if scope in {"user", "agent", "model", "tool", "key"}:
             terms.insert(0, f'{scope}:"{name}"' if " " in name else f"{scope}:{name}")
         elif scope not in {"all", "default"}:
             return ""  # runs can't be filtered by group
@@ -114,7 +114,7 @@ def budget_rows(rows: Iterable[Quota]) -> list[BudgetRow]:
 
 
 def applying_to(request: HttpRequest, **owner: Any) -> dict[str, Any]:
-    """Return the limits of an agent, a model or a tool, for its page.
+    """Return the limits of an agent, a model, a tool or an API key, for its page.
 
     Without the right to see them, or for something that isn't saved yet, there are none.
     """
@@ -170,8 +170,8 @@ class QuotaAdmin(ConsoleAdmin):
     list_filter = [ScopeFilter, "measure", "window", UsageFilter]
     list_select_related = RELATED
     search_fields = ["user__username", "group__name", "agent__name"]
-    search_fields += ["language_model__label", "tool__name"]
-    autocomplete_fields = ["user"]
+    search_fields += ["language_model__label", "tool__name", "api_key__name"]
+    autocomplete_fields = ["user", "api_key"]
     list_per_page = 100
 
     # Columns
@@ -244,7 +244,7 @@ class QuotaAdmin(ConsoleAdmin):
         return ["scope", "measure", "window"] if obj is not None else []
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Let pages of agents, models and tools link to a new limit of theirs."""
+        """Let pages of agents, models, tools and API keys link to a new limit of theirs."""
         fields = {"scope", "measure", "window", *scopes.OWNER_FIELDS.values()}
         linked = {name: value for name, value in request.GET.items() if name in fields}
         return {"measure": Quota.Measure.COST, "window": Quota.Window.DAY, **linked}

@@ -22,6 +22,7 @@ class AlertsConfig(AppConfig):
             schedules,  # noqa: F401  (has periodic jobs)
             shared_collections,
             waiting_schedules,
+            webhook_events,
         )
         from .config_kinds import AlertKind, ChannelKind, SummaryKind
         from .models import AlertChannel, AlertRule, SummarySchedule
@@ -35,5 +36,6 @@ class AlertsConfig(AppConfig):
         pre_delete.connect(deletion.disable_rules_of, sender=Agent)
         deleted_rows.about_to_delete.connect(deletion.rules_to_disable, sender=Agent)
         runs.on_finished(waiting_schedules.announce)
+        runs.on_finished(webhook_events.announce)
         sharing.shared.connect(shared_collections.notify)
         post_delete.connect(shared_collections.withdraw, sender=CollectionShare)

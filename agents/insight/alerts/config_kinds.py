@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -31,7 +32,7 @@ HAS_URL = "has_url"
 COLUMNS = {
     Kind.NOTIFICATION: ["kind", "people", "enabled"],
     Kind.EMAIL: ["kind", "people", "addresses", "enabled"],
-    Kind.WEBHOOK: ["kind", "secret", "enabled"],
+    Kind.WEBHOOK: ["kind", "events", "agent", "with_answer", "enabled"],
 }
 
 
@@ -47,6 +48,9 @@ class ChannelKind(AlertKind):
 
     def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
         return {"kind": row.kind, **values} if row else values
+
+    def rows(self) -> QuerySet[AlertChannel]:
+        return super().rows().filter(owner=None)
 
     def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         names = COLUMNS[_kind(values)]
@@ -95,7 +99,10 @@ class ChannelKind(AlertKind):
         return [*needs, str(_("URL"))] if lacks_url else needs
 
     def after_save(self, row: Any) -> None:
-        """Have messages link to this installation."""
+        """Have messages link to this installation, and webhooks signed."""
+        if row.kind == Kind.WEBHOOK and not row.secret:
+            row.new_secret()
+            row.save()
         if not row.base_url and settings.ORIGINS:
             row.base_url = f"{settings.ORIGINS[0]}/"
             row.save(update_fields=["base_url"])

@@ -10,13 +10,15 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from agents.db.sentences import translate
 from agents.insight.problems import presentation
 from agents.insight.problems.models import Problem, ProblemChange
-from agents.models import Approval, Run, Schedule
+from agents.metering.budgets import BudgetState
+from agents.metering.budgets.measures import limit_sentence, short_amount
+from agents.models import Approval, GuardrailHit, GuardrailPattern, Run, Schedule, Trigger
 
-from .models import Event
+from .models import AlertChannel, Event
 
-VERSION = 1
 SUBJECTS: dict[str, Promise] = {
     Event.NEW: gettext_lazy("New problem: %(title)s"),
     Event.REOPENED: gettext_lazy("Problem opened again: %(title)s"),
@@ -36,11 +38,10 @@ class Message:
     def payload(self) -> dict[str, Any]:
         """Return the JSON of a webhook; `text` is what Slack and others display."""
         return {
-            "version": VERSION,
             "type": self.event,
-            "created_at": timezone.now().isoformat(),
+            "timestamp": timezone.now().isoformat(),
             "text": self.text,
-            **self.data,
+            "data": self.data,
         }
 
 
@@ -80,9 +81,9 @@ def problem_message(
     )
 
 
-def schedule_message(run: Run, schedule: Schedule, base_url: str) -> Message:
-    """Return the alert about a scheduled run that waits: why, and what to do."""
-    subject = _("“%(workflow)s” is pending approval") % {"workflow": schedule.workflow.name}
+def schedule_message(run: Run, origin: Schedule | Trigger, base_url: str) -> Message:
+    """Return the alert about a run of a schedule or trigger that waits, and what to do."""
+    subject = _("“%(workflow)s” is pending approval") % {"workflow": origin.target}
     pending = run.approvals.filter(verdict=Approval.Verdict.WAITING)
     if pending.filter(why=Approval.Why.UNKNOWN).exists():
         reason = _(
@@ -91,25 +92,116 @@ def schedule_message(run: Run, schedule: Schedule, base_url: str) -> Message:
         )
     else:
         reason = _("Open the run and approve or reject the pending step.")
-    if schedule.overlap == Schedule.Overlap.WAIT:
-        effect = _("The next run starts after that.")
-    else:
+    effect = ""
+    if isinstance(origin, Schedule):
         effect = _("Until then, the schedule skips its runs.")
+        if origin.overlap == Schedule.Overlap.WAIT:
+            effect = _("The next run starts after that.")
     url = base_url.rstrip("/") + reverse("trace:run", args=[run.pk]) if base_url else ""
-    lines = [_one_line(subject), f"{reason} {effect}"]
+    lines = [_one_line(subject), f"{reason} {effect}".strip()]
     return Message(
         event=Event.SCHEDULE_WAITING,
         subject=lines[0],
         text="\n".join([*lines, url] if url else lines),
         data={
             "schedule": {
-                "id": schedule.pk,
-                "workflow": schedule.workflow.name,
+                "id": origin.pk,
+                "workflow": origin.target,
                 "run": run.pk,
                 "url": url,
             }
         },
     )
+
+
+def run_message(run: Run, base_url: str) -> Message:
+    """Return the event of a run that has ended."""
+    names = {"agent": run.agent_name, "run": run.pk, "status": run.get_status_display()}
+    subject = _("%(agent)s: run %(run)s %(status)s") % names
+    return _run_event(Event.RUN_FINISHED, run, base_url, subject)
+
+
+def approval_message(approval: Approval, base_url: str) -> Message:
+    names = {"agent": approval.agent_name, "run": approval.run_id}
+    subject = _("%(agent)s: run %(run)s is pending approval") % names
+    return _run_event(
+        Event.APPROVAL_WAITING,
+        approval.run,
+        base_url,
+        subject,
+        approval={"id": approval.pk, "tool": approval.tool, "reason": approval.why},
+    )
+
+
+def hit_message(hit: GuardrailHit, base_url: str, *, with_rule: bool) -> Message:
+    """Return the event of a guardrail hit; the name of its rule is for reviewers."""
+    names = {"agent": hit.agent_name, "run": hit.run_id}
+    subject = _("%(agent)s: guardrail hit in run %(run)s") % names
+    details = {"id": hit.pk, "stage": hit.stage, "action": hit.action}
+    if with_rule:
+        rules = GuardrailPattern.objects.filter(pk=hit.pattern_id)
+        details["rule"] = rules.values_list("name", flat=True).first()
+    return _run_event(Event.GUARDRAIL_HIT, hit.run, base_url, subject, guardrail=details)
+
+
+def _run_event(event: str, run: Run, base_url: str, subject: str, **details: Any) -> Message:
+    """Return an event of a run: ids, names and where to read on, but nobody's text."""
+    url = base_url.rstrip("/") + reverse("trace:run", args=[run.pk])
+    data = {
+        "id": run.pk,
+        "agent": run.agent_name,
+        "status": run.status,
+        "reason": run.stopped_reason,
+        "user": run.user_id,
+        "started_by": run.topic.partition(".")[0],
+        "started_at": run.started_at.isoformat(),
+        "ended_at": run.ended_at and run.ended_at.isoformat(),
+        "url": url,
+    }
+    subject = _one_line(subject)
+    text = f"{subject}\n{url}"
+    return Message(event=event, subject=subject, text=text, data={"run": data, **details})
+
+
+def limit_message(state: BudgetState, base_url: str) -> Message:
+    """Return the event of a limit of which little is left."""
+    limit = state.limit
+    amount = limit.amount or 0
+    names = {
+        "share": round(100 * state.share),
+        "limit": translate(limit_sentence(limit.measure, amount, limit.window)),
+        "name": limit.name,
+    }
+    subject = _("%(share)s%% of the limit is used: %(limit)s") % names
+    if limit.name:
+        subject = _("%(name)s: %(share)s%% of the limit is used: %(limit)s") % names
+    url = base_url.rstrip("/") + reverse("people:usage")
+    data = {
+        "scope": limit.kind,
+        "name": limit.name,
+        "measure": limit.measure,
+        "window": limit.window,
+        "used": short_amount(limit.measure, state.spent),
+        "limit": short_amount(limit.measure, amount),
+        "share": round(state.share, 3),
+        "resets_at": state.resets_at.isoformat(),
+        "url": url,
+    }
+    return Message(
+        event=Event.BUDGET_WARNING,
+        subject=_one_line(subject),
+        text=f"{subject}\n{url}",
+        data={"limit": data},
+    )
+
+
+def paused_message(channel: AlertChannel, reason: str) -> str:
+    """Return the notification about a webhook that was paused: title and what to do."""
+    title = _("Webhook “%(name)s” was paused") % {"name": channel}
+    text = _(
+        "It kept failing: %(why)s. Fix its receiver, then enable it and replay deliveries."
+    )
+    return f"{title}\n{text % {'why': reason.rstrip('.')}}"
 
 
 def test_message(base_url: str) -> Message:

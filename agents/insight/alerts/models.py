@@ -1,11 +1,14 @@
 """Channels, rules, deliveries, notifications and scheduled summaries.
 
+A webhook of a user is a channel with an owner: it gets the events of their runs that it chose,
+and no rule or summary can use it.
+
 Addresses and webhooks have no rights of their own, so a reviewer with a scope changes only what
 stays within it: otherwise they could have alerts about other agents sent to themselves.
 """
 
-from datetime import time
-from typing import Self
+from datetime import datetime, time
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -16,11 +19,12 @@ from django.utils.translation import pgettext_lazy
 
 from agents.insight.problems.models import Problem
 from agents.models import Agent, Collection, ReviewScope, Run
-from agents.models.secret import EncryptedTextField
+from agents.models.rotating_secret import RotatingSecret
 from agents.models.types import AnyUser
 
 VIEW_DELIVERIES = "alerts.view_delivery"
 REVIEW_PERMISSION = "agents.review_runs"
+CHANGE_CHANNELS = "alerts.change_alertchannel"
 
 
 class Event(models.TextChoices):
@@ -32,6 +36,12 @@ class Event(models.TextChoices):
     SCHEDULE_WAITING = "schedule.waiting", _("Scheduled workflow pending approval")
     COLLECTION_SHARED = "collection.shared", _("Collection shared")
     SUMMARY = "summary", _("Summary")
+    RUN_FINISHED = "run.finished", _("Run finished")
+    APPROVAL_WAITING = "approval.waiting", _("Approval pending")
+    GUARDRAIL_HIT = "guardrail.hit", _("Guardrail hit")
+    PROBLEM_OPENED = "problem.opened", _("Problem opened")
+    BUDGET_WARNING = "budget.warning", _("Usage limit almost reached")
+    PAUSED = "webhook.paused", _("Webhook paused")
     TEST = "test", _("Test")
 
 
@@ -39,31 +49,63 @@ RULE_EVENTS = [
     (event.value, event.label)
     for event in (Event.NEW, Event.REOPENED, Event.SPIKING, Event.SCHEDULE_WAITING)
 ]
+# What a webhook can choose without a rule; users don't see problems.
+RUN_EVENTS = (Event.RUN_FINISHED, Event.APPROVAL_WAITING, Event.GUARDRAIL_HIT)
+OWN_EVENTS = (*RUN_EVENTS, Event.BUDGET_WARNING)
+WEBHOOK_EVENTS = (*OWN_EVENTS, Event.PROBLEM_OPENED)
 
 
 class AlertChannelQuerySet(models.QuerySet["AlertChannel"]):
+    def of_installation(self) -> Self:
+        """Leave out users' own webhooks."""
+        return self.filter(owner=None)
+
+    def usable_by(self, user: AnyUser) -> Self:
+        """Return where a user can have results sent: their own, and those they can change."""
+        own = models.Q(owner=user.pk) if user.is_authenticated else models.Q(pk__in=())
+        if user.has_perm(CHANGE_CHANNELS):
+            editable = AlertChannel.objects.of_installation().editable_by(user)
+            own |= models.Q(pk__in=editable.values("pk"))
+        return self.filter(own, enabled=True)
+
     def editable_by(self, user: AnyUser) -> Self:
         """Return what doesn't also receive what this user can't see."""
-        if ReviewScope.objects.agents_of(user) is None:
+        agents = ReviewScope.objects.agents_of(user)
+        if agents is None:
             return self.all()
         other_rules = AlertRule.objects.exclude(pk__in=AlertRule.objects.editable_by(user))
         # What waits is sent to the URL that the channel has then.
         waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
         hidden = waiting.exclude(pk__in=Delivery.objects.for_user(user).values("pk"))
         rows = self.exclude(rules__in=other_rules).filter(summaries=None)
+        rows = rows.filter(models.Q(events=[]) | models.Q(agent__in=agents))
         return rows.exclude(pk__in=hidden.values("channel"))
 
 
-class AlertChannel(models.Model):
-    """Where alerts and summaries go."""
+class AlertChannel(RotatingSecret):
+    """Where alerts, summaries and results go; a webhook can also choose events itself."""
 
     class Kind(models.TextChoices):
         NOTIFICATION = "notification", _("Notification")
         EMAIL = "email", _("Email")
         WEBHOOK = "webhook", _("Webhook")
 
-    name = models.CharField(_("name"), max_length=64, unique=True)
+    # Those of users have none: names are unique in the installation.
+    name = models.CharField(_("name"), max_length=64, unique=True, null=True)  # noqa: DJ001
     kind = models.CharField(_("type"), max_length=12, choices=Kind, default=Kind.NOTIFICATION)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="webhooks",
+        help_text=_("The user whose runs it reports; empty for the installation."),
+    )
+    description = models.CharField(
+        _("description"), max_length=200, blank=True, default="", db_default=""
+    )
     people = models.ManyToManyField(
         settings.AUTH_USER_MODEL,
         verbose_name=_("users"),
@@ -79,13 +121,37 @@ class AlertChannel(models.Model):
     url = models.CharField(
         _("URL"), max_length=500, blank=True, help_text=_("Receives a POST request with JSON.")
     )
-    secret = EncryptedTextField(
-        _("signing secret"),
+    events = models.JSONField(
+        _("events"),
+        default=list,
         blank=True,
-        help_text=_("Requests are signed with it, so that the receiver can verify them."),
+        db_default=models.Value([], models.JSONField()),
+        help_text=_(
+            "Sent without a rule, for every run. Alert rules can use the webhook, too."
+        ),
+    )
+    agent = models.ForeignKey(
+        Agent,
+        verbose_name=_("agent"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text=_("Leave empty for all agents."),
+    )
+    with_answer = models.BooleanField(
+        _("include answers"),
+        default=False,
+        db_default=False,
+        help_text=_("Adds the answer to “Run finished”, with personal data masked."),
     )
     base_url = models.CharField(max_length=200, blank=True, editable=False)
     enabled = models.BooleanField(_("enabled"), default=True)
+    failing_since = models.DateTimeField(
+        _("failing since"), null=True, blank=True, editable=False
+    )
+    paused_at = models.DateTimeField(_("paused"), null=True, blank=True, editable=False)
+    changed_at = models.DateTimeField(auto_now=True, editable=False)
 
     objects = AlertChannelQuerySet.as_manager()
 
@@ -95,7 +161,7 @@ class AlertChannel(models.Model):
         ordering = ["name"]
 
     def __str__(self) -> str:
-        return self.name
+        return self.name or self.description or self.host
 
     @property
     def host(self) -> str:
@@ -185,12 +251,15 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Return the messages about what this user can see, and those sent to them."""
         if not user.has_perm(VIEW_DELIVERIES):
             return self.none()
-        sees_all = ReviewScope.objects.agents_of(user) is None
-        # Summaries, and alerts about problems that were deleted.
+        agents = ReviewScope.objects.agents_of(user)
+        sees_all = agents is None
+        # Summaries, events of webhooks, and alerts about problems that were deleted.
         general = models.Q(problem=None)
         if not (sees_all and user.has_perm(REVIEW_PERMISSION)):
-            general &= models.Q(person=user.pk)
-        return self.filter(general | models.Q(problem__in=Problem.objects.in_scope(user)))
+            own_agents = models.Q(channel__agent__in=agents or (), event__in=RUN_EVENTS)
+            general &= models.Q(person=user.pk) | own_agents
+        visible = general | models.Q(problem__in=Problem.objects.in_scope(user))
+        return self.filter(visible, channel__owner=None)
 
 
 class Delivery(models.Model):
@@ -235,6 +304,21 @@ class Delivery(models.Model):
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     sent_at = models.DateTimeField(_("sent"), null=True, blank=True)
     last_error = models.TextField(_("last error"), blank=True)
+    key = models.CharField(
+        max_length=120,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="What happened, so that it is sent once to each recipient.",
+    )
+    responses = models.JSONField(
+        _("responses"),
+        default=list,
+        blank=True,
+        db_default=models.Value([], models.JSONField()),
+        help_text=_("What a webhook's receiver answered to each attempt."),
+    )
 
     objects = DeliveryQuerySet.as_manager()
 
@@ -251,9 +335,24 @@ class Delivery(models.Model):
             ),
             models.Index(fields=["created_at"], name="deliveries_by_age"),
         ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["channel", "event", "key", "address"],
+                condition=~models.Q(key=""),
+                name="one_delivery_an_event",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.subject
+
+    @property
+    def response_log(self) -> list[dict[str, Any]]:
+        """The attempts with their times, the newest first."""
+        log = [
+            {**values, "at": datetime.fromisoformat(values["at"])} for values in self.responses
+        ]
+        return log[::-1]
 
 
 class Notification(models.Model):

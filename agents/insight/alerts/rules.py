@@ -12,7 +12,7 @@ from agents.db import claims
 from agents.db.periodic import periodic
 from agents.insight.problems.models import Problem, ProblemChange
 
-from . import delivery
+from . import delivery, webhook_events
 from .messages import Message, problem_message
 from .models import AlertChannel, AlertRule, Event, QuietPeriod
 
@@ -22,6 +22,7 @@ EVENTS: dict[str, Event] = {
     Action.REOPENED: Event.REOPENED,
     Action.SPIKED: Event.SPIKING,
 }
+OPENED = {Event.NEW, Event.REOPENED}
 BATCH = 100
 # After a long standstill old news would only be noise.
 MAX_AGE = timedelta(days=1)
@@ -64,6 +65,8 @@ def _announce(change: ProblemChange, current_time: datetime) -> int:
             for channel in rule.channels.filter(enabled=True):
                 build = partial(_build, event, problem, change, channel)
                 count += delivery.enqueue(channel, build, problem)
+    if event in OPENED:
+        count += webhook_events.publish_problem(problem, change, event)
     return count
 
 

@@ -1,4 +1,4 @@
-"""Tells the owner of a schedule, and the alert rules, that its run waits for a decision."""
+"""Tells the owner of a schedule or trigger, and the alert rules, that its run waits."""
 
 from functools import partial
 
@@ -8,8 +8,8 @@ from django.db.models import Q
 from django.utils import translation
 
 from agents.db import database
-from agents.models import Run, Schedule
-from agents.web.workflows.schedules import TOPIC_PREFIX
+from agents.models import Run, Schedule, Trigger
+from agents.web.workflows import automatic
 
 from . import delivery
 from .messages import Message, schedule_message
@@ -17,8 +17,8 @@ from .models import AlertChannel, AlertRule, Event, Notification
 
 
 async def announce(run: Run) -> None:
-    """Announce a scheduled run as soon as it pauses."""
-    if run.topic.startswith(TOPIC_PREFIX):
+    """Announce a run of a schedule or trigger as soon as it pauses."""
+    if automatic.is_automatic(run.topic):
         await database.run(announce_waiting, run.pk)
 
 
@@ -27,20 +27,21 @@ def announce_waiting(pk: int) -> None:
     run = Run.objects.waiting().select_related("user__profile").filter(pk=pk).first()
     if run is None or run.user is None:
         return
-    number = run.topic.removeprefix(TOPIC_PREFIX)
-    schedule = Schedule.objects.select_related("workflow").filter(pk=number).first()
-    if schedule is None:
+    origin = automatic.origin_of(run.topic)
+    if origin is None:
         return
     with translation.override(delivery.language_of(run.user)):
-        message = schedule_message(run, schedule, "")
+        message = schedule_message(run, origin, "")
     Notification.objects.create(user=run.user, event=message.event, run=run, text=message.text)
     concerned = Q(agents=None) | Q(agents=run.agent_id)
     rules = AlertRule.objects.filter(concerned, enabled=True, event=Event.SCHEDULE_WAITING)
     channels = AlertChannel.objects.filter(rules__in=rules, enabled=True).distinct()
     for channel in channels:
-        delivery.enqueue(channel, partial(_build, run, schedule, channel), run=run)
+        delivery.enqueue(channel, partial(_build, run, origin, channel), run=run)
 
 
-def _build(run: Run, schedule: Schedule, channel: AlertChannel, person: User | None) -> Message:
+def _build(
+    run: Run, origin: Schedule | Trigger, channel: AlertChannel, person: User | None
+) -> Message:
     is_notification = channel.kind == AlertChannel.Kind.NOTIFICATION
-    return schedule_message(run, schedule, "" if is_notification else channel.base_url)
+    return schedule_message(run, origin, "" if is_notification else channel.base_url)

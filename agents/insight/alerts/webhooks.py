@@ -1,58 +1,108 @@
-"""Webhooks: signed POST requests to addresses that the egress policy allows."""
+"""Webhooks by the Standard Webhooks specification: signed POST requests through egress."""
 
 import asyncio
-import hashlib
-import hmac
 import json
 import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
+from standardwebhooks import Webhook
 
+from agents.db.sanitize import sanitize_text
 from agents.db.sentences import translate
 from agents.engine.errors import AgentError
+from agents.models.rotating_secret import SECRET_PREFIX
 from agents.tools.addresses import AllowList
-from agents.tools.egress import Egress, fetch
-
-from .errors import DeliveryFailed
+from agents.tools.egress import Egress, Response, fetch
 
 TIMEOUT_SECONDS = 10.0
 MAX_BYTES = 64 * 1024
-SIGNATURE_HEADER = "X-Ashiato-Signature"
-TIMESTAMP_HEADER = "X-Ashiato-Timestamp"
-ID_HEADER = "X-Ashiato-Delivery"
-EVENT_HEADER = "X-Ashiato-Event"
-# Of the other errors a second request would get the same answer.
-PASSING_STATUSES = {408, 425, 429}
+EXCERPT_BYTES = 300
+ID_HEADER = "webhook-id"
+TIMESTAMP_HEADER = "webhook-timestamp"
+SIGNATURE_HEADER = "webhook-signature"
+GONE = 410
 
 
-def sign(secret: str, timestamp: str, body: bytes) -> str:
-    """Return the signature: HMAC-SHA256 over `timestamp.body`."""
-    signed = timestamp.encode() + b"." + body
-    return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookRequest:
+    """What is sent: with each secret that is in use, a signature."""
+
+    url: str
+    payload: dict[str, Any]
+    secrets: Sequence[str]
+    message_id: str
 
 
-def post(url: str, payload: dict[str, Any], secret: str, delivery_id: str) -> None:
-    """Send it, from a thread without an event loop; raise DeliveryFailed."""
-    body = json.dumps(payload, ensure_ascii=False).encode()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How an attempt ended: with a status, or with why there was none."""
+
+    milliseconds: int
+    status: int = 0
+    excerpt: str = ""
+    problem: str = ""
+
+    @property
+    def is_accepted(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def error(self) -> str:
+        return "" if self.is_accepted else self.problem or f"HTTP {self.status}"
+
+    def as_json(self, at: datetime) -> dict[str, Any]:
+        values = {"at": at.isoformat(), "ms": self.milliseconds, "status": self.status}
+        return values | {"body": self.excerpt, "error": self.problem}
+
+
+def verifier(secret: str) -> Webhook:
+    """Return what signs and verifies with a secret; one of another service is plain text."""
+    return Webhook(secret if secret.startswith(SECRET_PREFIX) else secret.encode())
+
+
+def send_all(requests: Iterable[WebhookRequest]) -> list[Outcome]:
+    """Send these at the same time, from a thread without an event loop."""
+
+    async def gather() -> list[Outcome]:
+        return await asyncio.gather(*map(_send, requests))
+
+    return asyncio.run(gather())
+
+
+async def _send(request: WebhookRequest) -> Outcome:
+    body = json.dumps(request.payload, ensure_ascii=False)
+    sent_at = datetime.now(UTC)
+    signatures = [
+        verifier(secret).sign(request.message_id, sent_at, body) for secret in request.secrets
+    ]
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Ashiato",
-        ID_HEADER: delivery_id,
-        EVENT_HEADER: str(payload.get("type", "")),
-        TIMESTAMP_HEADER: (timestamp := str(int(time.time()))),
+        ID_HEADER: request.message_id,
+        TIMESTAMP_HEADER: str(int(sent_at.timestamp())),
+        SIGNATURE_HEADER: " ".join(signatures),
     }
-    if secret:
-        headers[SIGNATURE_HEADER] = sign(secret, timestamp, body)
+    started = time.monotonic()
+    response: Response | None = None
+    problem = ""
     try:
-        request = fetch("POST", url, policy=policy(), headers=headers, content=body)
-        response = asyncio.run(request)
+        response = await fetch(
+            "POST", request.url, policy=policy(), headers=headers, content=body.encode()
+        )
     except AgentError as error:
-        raise DeliveryFailed(translate(str(error))) from error
-    if not 200 <= response.status < 300:
-        is_passing = response.status >= 500 or response.status in PASSING_STATUSES
-        raise DeliveryFailed(f"HTTP {response.status}", is_passing=is_passing)
+        problem = translate(str(error))
+    milliseconds = round((time.monotonic() - started) * 1000)
+    if response is None:
+        return Outcome(milliseconds=milliseconds, problem=problem)
+    excerpt = response.content[:EXCERPT_BYTES].decode(errors="replace")
+    return Outcome(
+        milliseconds=milliseconds, status=response.status, excerpt=sanitize_text(excerpt)
+    )
 
 
 def policy() -> Egress:

@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from ..types import AnyUser
+from .automatic_starts import AutomaticStart
 
 CHANGE_PERMISSION = "agents.change_workflow"
 
@@ -76,29 +77,18 @@ class WorkflowVersion(models.Model):
         return f"{self.workflow} · {self.number}"
 
 
-class Schedule(models.Model):
-    """When a workflow starts automatically, and for whom."""
+class Schedule(AutomaticStart):
+    """When a workflow or an agent starts automatically, and for whom."""
 
     class Overlap(models.TextChoices):
         SKIP = "skip", _("Skip this time")
         WAIT = "wait", _("Start when it has finished")
 
-    workflow = models.ForeignKey(
-        Workflow, verbose_name=_("workflow"), on_delete=models.CASCADE, related_name="schedules"
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        on_delete=models.CASCADE,
-        related_name="+",
-        help_text=_("The workflow runs as this user, who also gets its approval requests."),
-    )
     cron = models.CharField(
         _("cron expression"),
         max_length=100,
         help_text=_("Minute, hour, day, month, weekday. Example: 0 9 * * 1-5."),
     )
-    parameters = models.JSONField(_("parameters"), default=dict, blank=True)
     overlap = models.CharField(
         _("if the previous run hasn't finished"),
         max_length=8,
@@ -108,8 +98,6 @@ class Schedule(models.Model):
         help_text=_("A run that is waiting for a user counts as not finished."),
     )
     next_at = models.DateTimeField(_("next run"), null=True, blank=True, db_index=True)
-    last_run_at = models.DateTimeField(_("last run"), null=True, blank=True)
-    trouble = models.TextField(_("error"), blank=True)
     accepted = models.JSONField(
         _("accepted"),
         null=True,
@@ -117,12 +105,11 @@ class Schedule(models.Model):
         editable=False,
         help_text=_("Version, parameters and times that the owner accepted."),
     )
-    enabled = models.BooleanField(_("enabled"), default=True)
 
     class Meta:
         verbose_name = _("schedule")
         verbose_name_plural = _("schedules")
-        ordering = ["workflow__name", "pk"]
+        ordering = ["workflow__name", "agent__name", "pk"]
 
     def __str__(self) -> str:
-        return f"{self.workflow}: {self.cron}"
+        return f"{self.target}: {self.cron}"

@@ -1,7 +1,8 @@
 """Acceptance: a schedule runs with its owner's permissions, so its owner must accept it.
 
-This covers the workflow's version, its parameters, its times and its owner. If someone else
-changes any of these, the schedule waits for its owner.
+This covers what it starts (the workflow's version and parameters, or the agent and the
+message to it), where its answer goes, its times and its owner. If someone else changes any of
+these, the schedule waits for its owner.
 """
 
 import json
@@ -10,6 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
@@ -31,8 +33,13 @@ class AcceptanceRequest:
     """What a schedule would start, next to what its owner accepted before."""
 
     schedule: Schedule
-    version: WorkflowVersion
+    version: WorkflowVersion | None  # None if it starts an agent
     accepted_version: WorkflowVersion | None  # None if nothing of this workflow was accepted
+
+    @property
+    def number(self) -> int | None:
+        """The workflow's version, if it starts one."""
+        return self.version.number if self.version else None
 
     @property
     def seal(self) -> str:
@@ -49,7 +56,7 @@ class AcceptanceRequest:
         """The changed lines of the workflow since acceptance."""
         return (
             list(diff_lines(self.accepted_version.text, self.version.text))
-            if self.accepted_version
+            if self.accepted_version and self.version
             else []
         )
 
@@ -58,7 +65,13 @@ class AcceptanceRequest:
         """Name, value and, if it differs, the accepted value."""
         accepted = self.schedule.accepted or {}
         current_terms = terms(self.schedule, self.version)
-        names = {"cron": _("cron expression"), "parameters": _("parameters")}
+        names = {
+            "cron": _("cron expression"),
+            "parameters": _("parameters"),
+            "agent": _("agent"),
+            "question": _("message to the agent"),
+            "result": _("send the answer to"),
+        }
         return [
             (
                 label,
@@ -66,12 +79,15 @@ class AcceptanceRequest:
                 _format_value(accepted.get(name, current_terms[name])),
             )
             for name, label in names.items()
+            if name in current_terms
         ]
 
 
 def build_request(schedule: Schedule) -> AcceptanceRequest | None:
     """Return what needs or has acceptance; None if the workflow has no version."""
-    version = schedule.workflow.newest
+    version = newest_version(schedule)
+    if schedule.workflow is None:
+        return AcceptanceRequest(schedule=schedule, version=None, accepted_version=None)
     if version is None:
         return None
     accepted = schedule.accepted or {}
@@ -84,28 +100,44 @@ def build_request(schedule: Schedule) -> AcceptanceRequest | None:
     )
 
 
+def newest_version(schedule: Schedule) -> WorkflowVersion | None:
+    """Return what the schedule would start now; None for an agent."""
+    return None if schedule.workflow is None else schedule.workflow.newest
+
+
 def awaiting_acceptance(user: User) -> list[Schedule]:
     """Return schedules that wait for this user's acceptance."""
-    mine = Schedule.objects.filter(user=user, enabled=True, workflow__enabled=True)
-    rows = mine.select_related("workflow", "user")
-    return [row for row in rows if why_held(row, row.workflow.newest)]
+    is_startable = Q(workflow=None) | Q(workflow__enabled=True)
+    mine = Schedule.objects.filter(is_startable, user=user, enabled=True)
+    rows = mine.select_related("workflow", "agent", "user", "result_channel")
+    return [row for row in rows if why_held(row, newest_version(row))]
 
 
-def terms(schedule: Schedule, version: WorkflowVersion) -> AcceptanceTerms:
-    return {
+def terms(schedule: Schedule, version: WorkflowVersion | None) -> AcceptanceTerms:
+    values = {
         "person": schedule.user_id,
         "workflow": schedule.workflow_id,
-        "version": version.number,
+        "version": version.number if version else 0,
         "parameters": schedule.parameters,
         "cron": schedule.cron,
     }
+    if schedule.agent is not None:
+        values |= {"agent": schedule.agent.name, "question": schedule.question}
+    if schedule.result_channel is not None:
+        # With the id: another channel may get its name.
+        values["result"] = f"{schedule.result_channel} ({schedule.result_channel_id})"
+    return values
 
 
 def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
     """Return why it starts nothing, or an empty string if it is accepted."""
-    if version is None or schedule.accepted == (current_terms := terms(schedule, version)):
+    if version is None and schedule.workflow_id is not None:
         return ""
-    names = {"owner": schedule.user.get_username(), "new": version.number}
+    current_terms = terms(schedule, version)
+    if schedule.accepted == current_terms:
+        return ""
+    new_number = version.number if version else 0
+    names = {"owner": schedule.user.get_username(), "new": new_number}
     accepted = schedule.accepted or {}
     if accepted.get("person") != schedule.user_id:
         return _("Waiting for %(owner)s to accept this schedule.") % names
@@ -125,13 +157,14 @@ def update_acceptance(schedule: Schedule, by: User | None) -> bool:
 
     Owners accept what they save themselves, except a version they haven't seen.
     """
-    version = schedule.workflow.newest
-    if version is None or by is None or by.pk != schedule.user_id:
-        return version is not None and not why_held(schedule, version)
+    version = newest_version(schedule)
+    is_missing = version is None and schedule.workflow_id is not None
+    if is_missing or by is None or by.pk != schedule.user_id:
+        return not is_missing and not why_held(schedule, version)
     accepted = schedule.accepted or {}
     current_terms = terms(schedule, version)
     is_known = all(accepted.get(name) == current_terms[name] for name in ("person", "workflow"))
-    is_unseen = is_known and accepted["version"] != version.number
+    is_unseen = is_known and accepted["version"] != current_terms["version"]
     new_terms = accepted if is_unseen else current_terms
     new_terms = {name: value for name, value in new_terms.items() if name != SWITCHED_OFF}
     schedule.accepted = new_terms if schedule.enabled else {**new_terms, SWITCHED_OFF: True}
@@ -142,11 +175,13 @@ def update_acceptance(schedule: Schedule, by: User | None) -> bool:
 @transaction.atomic
 def record_answer(schedule: Schedule, by: User, seal: str, *, is_accepted: bool) -> None:
     """Save the owner's answer; raise StaleAcceptance if they saw other terms."""
-    rows = Schedule.objects.select_for_update().select_related("workflow", "user")
+    # Only this row is locked: the joined ones may be missing.
+    locked = Schedule.objects.select_for_update(of=("self",))
+    rows = locked.select_related("workflow", "agent", "user", "result_channel")
     request = build_request(rows.get(pk=schedule.pk, user=by))
     if request is None or not constant_time_compare(request.seal, seal):
         raise StaleAcceptance
-    details = {"name": str(schedule), "version": request.version.number}
+    details = {"name": str(schedule), "version": request.number}
     if is_accepted:
         current_terms = terms(request.schedule, request.version)
         Schedule.objects.filter(pk=schedule.pk).update(accepted=current_terms, trouble="")

@@ -1,4 +1,4 @@
-"""Scheduled workflows: the first process that finds one due starts it, once."""
+"""Schedules of workflows and agents: the first process that finds one due starts it, once."""
 
 import logging
 from datetime import datetime
@@ -17,11 +17,11 @@ from agents.db.sentences import translate
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
 
-from . import acceptance, start
+from . import acceptance, automatic, start
 
 logger = logging.getLogger(__name__)
 
-TOPIC_PREFIX = "schedule."
+TOPIC_PREFIX = automatic.SCHEDULE_PREFIX
 
 
 class InvalidCron(ValueError):
@@ -48,14 +48,13 @@ def start_due(current_time: datetime) -> list[Run]:
     """Create the runs that are due; missed ones are made up for once."""
     if all(next_at is not None and next_at > current_time for next_at in _next_times()):
         return []
-    due = Schedule.objects.filter(
-        enabled=True, workflow__enabled=True, next_at__lte=current_time
-    )
+    is_startable = Q(workflow=None) | Q(workflow__enabled=True)
+    due = Schedule.objects.filter(is_startable, enabled=True, next_at__lte=current_time)
     new_schedules = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
     for schedule in new_schedules:
         _claim(schedule, current_time)
     started = []
-    for schedule in due.select_related("workflow", "user"):
+    for schedule in due.select_related("workflow", "agent", "user"):
         try:
             started.append(_start_schedule(schedule, current_time))
         except Exception:  # others must not wait for a failure
@@ -79,18 +78,10 @@ def _start_schedule(schedule: Schedule, current_time: datetime) -> Run | None:
         with transaction.atomic():
             if not _claim(schedule, current_time, last_run_at=current_time):
                 return None
-            if not schedule.user.is_active:
-                raise start.WorkflowNotStarted(_("This schedule's user is disabled."))
-            version = schedule.workflow.newest
+            version = acceptance.newest_version(schedule)
             if why_held := acceptance.why_held(schedule, version):
                 raise start.WorkflowNotStarted(why_held)
-            request = start.build_request(
-                schedule.workflow,
-                start.format_parameters(schedule.parameters),
-                schedule.user,
-                version=version,
-            )
-            return start.prepare_run(request, schedule.user, f"{TOPIC_PREFIX}{schedule.pk}")
+            return automatic.prepare(schedule, f"{TOPIC_PREFIX}{schedule.pk}", version=version)
     except runs.RunInProgress:
         sentence = _("The previous run hasn't finished yet.")
         if previous is not None and previous.is_waiting:

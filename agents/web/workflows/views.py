@@ -173,11 +173,14 @@ def answer_schedule(request: UserRequest, pk: int) -> HttpResponse:
         acceptance.record_answer(schedule, request.user, seal, is_accepted=is_accepted)
     except acceptance.StaleAcceptance:
         return _render_schedule(request, _own_schedule(request, pk), is_changed=True)
+    if schedule.workflow_id is None:
+        return redirect("workflows:list")
     return redirect("workflows:workflow", schedule.workflow_id)
 
 
 def _own_schedule(request: UserRequest, pk: int) -> Schedule:
-    rows = Schedule.objects.filter(user=request.user).select_related("workflow", "user")
+    rows = Schedule.objects.filter(user=request.user)
+    rows = rows.select_related("workflow", "agent", "user", "result_channel")
     return get_object_or_404(rows, pk=pk)
 
 

@@ -4,6 +4,8 @@ from django.utils import timezone
 from agents.insight.alerts.models import AlertChannel, AlertRule
 from agents.insight.problems.models import Problem, ProblemChange
 
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
 
 @pytest.fixture
 def problem(agent):
@@ -29,7 +31,7 @@ def happen(problem):
 @pytest.fixture
 def webhook(db):
     return AlertChannel.objects.create(
-        name="Slack", kind="webhook", url="https://hooks.example.com/a", secret="s3cret",
+        name="Slack", kind="webhook", url="https://hooks.example.com/a", secret=SECRET,
         base_url="https://ashiato.example.com/",
     )  # fmt: skip
 

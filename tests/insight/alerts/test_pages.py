@@ -15,23 +15,49 @@ from agents.insight.alerts.models import (
 from agents.models import AuditEntry
 from agents.tools.egress import Response
 from tests.conftest import as_user
+from tests.insight.alerts.conftest import SECRET
 
 pytestmark = pytest.mark.django_db
 ADD = reverse("admin:alerts_alertchannel_add")
 
 
-def test_a_webhook_is_added_with_a_secret_that_is_never_displayed(admin_client):
-    values = {"name": "Slack", "url": "https://hooks.example.com/a", "secret": "s3cret"}
-    admin_client.post(f"{ADD}?kind=webhook", values | {"enabled": "on"})
+def test_a_webhook_is_added_with_a_secret_that_is_displayed_once(admin_client):
+    values = {"name": "Slack", "url": "https://hooks.example.com/a", "events": ["run.finished"]}
+    added = admin_client.post(f"{ADD}?kind=webhook", values | {"enabled": "on"})
     channel = AlertChannel.objects.get()
+    secret = channel.secret.reveal()
     html = admin_client.get(reverse("admin:alerts_alertchannel_change", args=[channel.pk])).text
 
-    assert (channel.kind, channel.secret.reveal()) == ("webhook", "s3cret")
+    assert (channel.kind, channel.events) == ("webhook", ["run.finished"])
+    assert secret.startswith("whsec_")
+    assert secret in added.text
+    assert added.headers["Cache-Control"].count("no-store") == 1
     assert channel.base_url == "http://testserver/"
-    assert "s3cret" not in html
+    assert secret not in html
     logged = str(AuditEntry.objects.latest("number").detail)
-    assert "s3cret" not in logged
+    assert secret not in logged
     assert "hooks.example.com" not in logged
+
+
+def test_a_secret_is_replaced_and_a_delivery_sent_again(admin_client, webhook):
+    from django.utils import timezone
+
+    row = Delivery.objects.create(
+        channel=webhook, event="test", subject="A", status="sent", next_at=timezone.now()
+    )
+    rotated = admin_client.post(
+        reverse("admin:alerts_alertchannel_rotate", args=[webhook.pk])
+    ).text
+    address = reverse("admin:alerts_alertchannel_replay", args=[webhook.pk])
+    admin_client.post(address, {"delivery": row.pk})
+
+    webhook.refresh_from_db()
+    row.refresh_from_db()
+    assert webhook.secret.reveal() in rotated
+    assert webhook.previous_secret.reveal() == SECRET
+    assert row.status == "pending"
+    actions = set(AuditEntry.objects.values_list("action", flat=True))
+    assert {"webhook.secret_rotated", "webhook.replayed"} <= actions
 
 
 @pytest.mark.parametrize(
@@ -60,7 +86,9 @@ def test_a_test_says_whether_it_arrived(admin_client, webhook, monkeypatch, stat
     address = reverse("admin:alerts_alertchannel_test", args=[webhook.pk])
 
     assert sentence in admin_client.post(address, follow=True).text
-    assert not Delivery.objects.exists()
+    row = Delivery.objects.get()
+    assert (row.event, row.attempts) == ("test", 1)
+    assert row.status == ("sent" if status == 200 else "failed")
 
 
 def test_a_rule_is_added(admin_client, webhook):

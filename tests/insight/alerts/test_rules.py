@@ -24,8 +24,13 @@ def test_a_new_problem_is_announced_once(happen, webhook, add_rule):
     sent = Delivery.objects.get().payload
     assert sent["type"] == "problem.new"
     assert sent["text"].startswith("New problem: City ‹number› is unknown\n")
-    assert sent["problem"]["url"].startswith("https://ashiato.example.com/admin/problems/")
-    assert (sent["problem"]["cause"], sent["problem"]["agent_version"]) == ("weather", 2)
+    assert sent["data"]["problem"]["url"].startswith(
+        "https://ashiato.example.com/admin/problems/"
+    )
+    assert (sent["data"]["problem"]["cause"], sent["data"]["problem"]["agent_version"]) == (
+        "weather",
+        2,
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from agents.insight.problems.models import Problem
 from agents.insight.suggestions.models import Suggestion
 from agents.models import Agent, ReviewScope
 from tests.conftest import as_user
+from tests.insight.alerts.conftest import SECRET
 
 pytestmark = pytest.mark.django_db
 RULES = reverse("admin:alerts_alertrule_changelist")
@@ -210,7 +211,7 @@ def test_a_channel_with_deliveries_can_be_deleted(administrator, deliver, proble
 def test_a_secret_is_not_displayed_to_those_who_may_only_look(client, webhook):
     rule("General", channel=webhook)
 
-    assert "s3cret" not in client.get(page(webhook)).text
+    assert SECRET not in client.get(page(webhook)).text
     assert "https://hooks.example.com/a" not in client.get(page(webhook)).text
     assert "hooks.example.com" in client.get(page(webhook)).text
 

@@ -72,7 +72,7 @@ def test_it_is_sent_once_and_a_missed_one_is_made_up_for_once(schedule):
     assert schedules.send_due(WEDNESDAY) == 0
     schedule.refresh_from_db()
     assert schedule.next_at > WEDNESDAY
-    assert Delivery.objects.get().payload["period"]["last"] == "2026-11-12"
+    assert Delivery.objects.get().payload["data"]["period"]["last"] == "2026-11-12"
 
 
 def test_a_new_schedule_waits_for_its_time(schedule):

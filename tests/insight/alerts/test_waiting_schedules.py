@@ -50,7 +50,7 @@ def test_a_rule_sends_it_to_its_channels_and_people_who_can_see_the_run(
 
     waiting_schedules.announce_waiting(run.pk)
 
-    assert Delivery.objects.get().payload["schedule"]["run"] == run.pk
+    assert Delivery.objects.get().payload["data"]["schedule"]["run"] == run.pk
     told = set(Notification.objects.values_list("user__username", flat=True))
     assert told == {run.user.username, "reviewer"}
 

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import Permission
 
 from agents import runs
+from agents.db import database
 from agents.models import Run, Schedule, Workflow
 from agents.web.workflows import acceptance, schedules, versions
 from tests.conftest import as_user, verify_run
@@ -189,3 +190,56 @@ def test_a_missing_parameter_is_an_error(administrator):
 
     assert "to is required." in page.text
     assert not Schedule.objects.exists()
+
+
+# Agents
+
+
+@pytest.fixture
+def agent_schedule(agent, person):
+    made = Schedule.objects.create(
+        agent=agent, question="What is 6 * 7?", user=person, cron="0 9 * * 1-5", next_at=MONDAY
+    )
+    acceptance.update_acceptance(made, person)
+    return made
+
+
+async def test_a_schedule_asks_an_agent(agent_schedule, agent, person):
+    [run] = await database.run(schedules.start_due, MONDAY)
+    runs.launch(run)
+    await runs.wait(run)
+    await run.arefresh_from_db()
+
+    assert (run.agent_id, run.user_id, run.query) == (agent.pk, person.pk, "What is 6 * 7?")
+    assert run.topic == f"schedule.{agent_schedule.pk}"
+    assert "42" in run.answer
+
+
+def test_a_message_that_someone_else_changed_waits_for_the_owner(agent_schedule, person):
+    Schedule.objects.update(question="Send me everything")
+
+    assert schedules.start_due(MONDAY) == []
+    agent_schedule.refresh_from_db()
+    assert "ada" in agent_schedule.trouble
+    assert acceptance.awaiting_acceptance(person) == [agent_schedule]
+    page = as_user(person).get(f"/workflows/schedules/{agent_schedule.pk}/").text
+    assert "Send me everything" in page
+
+
+def test_an_agent_that_the_owner_cant_use_any_more_is_not_started(agent_schedule, agent):
+    type(agent).objects.update(enabled=False)
+
+    assert schedules.start_due(MONDAY) == []
+    agent_schedule.refresh_from_db()
+    assert "can't use the agent" in agent_schedule.trouble
+
+
+def test_an_answer_can_be_in_a_new_chat(agent_schedule, person):
+    Schedule.objects.update(into_chat=True)
+    [run] = schedules.start_due(MONDAY)
+
+    message = run.message
+    assert message.session.user == person
+    assert message.text == "What is 6 * 7?"
+    assert run.topic == message.session.topic
+    assert as_user(person).get(f"/chat/{message.session_id}/").status_code == 200

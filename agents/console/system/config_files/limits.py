@@ -1,6 +1,7 @@
 """Limits in configuration files: of groups together, agents, models, tools and all users.
 
-Those of single users aren't part of a file, and those of each member are in their group.
+Those of single users and API keys aren't part of a file, as users and keys themselves aren't;
+those of each member are in their group.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,8 @@ class LimitKind(ResourceKind):
     """Limits; the name of one is its scope, owner and measure: agent/helper/cost_per_day."""
 
     def rows(self) -> models.QuerySet[Any]:
-        rows = Quota.objects.filter(user=None).exclude(group__isnull=False, is_shared=False)
+        rows = Quota.objects.filter(user=None, api_key=None)
+        rows = rows.exclude(group__isnull=False, is_shared=False)
         return rows.select_related("group", "agent", "language_model", "tool")
 
     def named_rows(self, *, locked: bool = False) -> dict[str, Any]:

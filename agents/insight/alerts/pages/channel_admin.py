@@ -8,8 +8,9 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.validators import validate_email
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import URLPattern, path
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.cache import add_never_cache_headers
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
@@ -19,13 +20,20 @@ from agents.access.names import display_name
 from agents.access.requests import signed_in_user
 from agents.console.admin_classes.audited import SET
 from agents.console.admin_classes.model_admin import without_models
-from agents.db.sentences import translate
-from agents.insight.alerts import delivery, webhooks
+from agents.db.sanitize import parse_id
+from agents.insight.alerts import delivery
 from agents.insight.alerts.errors import DeliveryFailed
 from agents.insight.alerts.messages import test_message
-from agents.insight.alerts.models import AlertChannel, AlertRule, Delivery
+from agents.insight.alerts.models import (
+    WEBHOOK_EVENTS,
+    AlertChannel,
+    AlertRule,
+    Delivery,
+    Event,
+)
 from agents.insight.alerts.people import selectable_people
-from agents.tools.egress import EgressRefused
+from agents.insight.alerts.webhook_form import check_events, check_url, events_field
+from agents.models import Agent, ReviewScope
 from agents.web.presentation.formats.badges import badge
 
 from .delivery_admin import TONES
@@ -36,7 +44,7 @@ DIR = "admin/alerts/alertchannel"
 KIND_FIELDS = {
     Kind.NOTIFICATION: ["people"],
     Kind.EMAIL: ["people", "addresses"],
-    Kind.WEBHOOK: ["url", "secret"],
+    Kind.WEBHOOK: ["url", "events", "agent", "with_answer"],
 }
 MAX_DELIVERIES = 20
 TESTED = "alert.tested"
@@ -50,11 +58,11 @@ class PeopleField(forms.ModelMultipleChoiceField):
 
 class ChannelForm(forms.ModelForm):
     channel_kind = Kind.NOTIFICATION
+    # The agents of a reviewer with a scope, who can't have the events of others sent.
+    agents: QuerySet[Agent] | None = None
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if "secret" in self.fields and self.instance.secret:
-            self.fields["secret"].help_text = _("A secret is saved. Leave empty to keep it.")
+    def clean_events(self) -> list[str]:
+        return check_events(self.cleaned_data["events"], WEBHOOK_EVENTS)
 
     def clean_addresses(self) -> str:
         text: str = self.cleaned_data["addresses"]
@@ -67,20 +75,7 @@ class ChannelForm(forms.ModelForm):
         return text
 
     def clean_url(self) -> str:
-        url: str = self.cleaned_data["url"]
-        if not url:
-            raise forms.ValidationError(_("Enter the URL that receives the alerts."))
-        try:
-            exemption = webhooks.policy().required_exemption(url)
-        except EgressRefused as error:
-            raise forms.ValidationError(translate(str(error))) from error
-        if exemption:
-            sentence = _(
-                "%(place)s is a private address. An administrator can add it to "
-                "ASHIATO_EGRESS_ALLOW."
-            )
-            raise forms.ValidationError(sentence % {"place": exemption})
-        return url
+        return check_url(self.cleaned_data["url"])
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
@@ -89,6 +84,10 @@ class ChannelForm(forms.ModelForm):
             people = cleaned.get("people")
             if not (people and people.exists()) and not cleaned.get("addresses"):
                 self.add_error("people", _("Choose at least one recipient."))
+        if cleaned.get("events") and self.agents is not None:
+            agent = cleaned.get("agent")
+            if agent is None or not self.agents.filter(pk=agent.pk).exists():
+                self.add_error("agent", _("Choose one of your agents."))
         return cleaned
 
 
@@ -103,7 +102,11 @@ class AlertChannelAdmin(ScopedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         test = self.admin_site.admin_view(self.test_view)
-        own = [path("<int:pk>/test/", test, name="alerts_alertchannel_test")]
+        own = [
+            path("<int:pk>/test/", test, name="alerts_alertchannel_test"),
+            self.admin_path("<int:pk>/rotate/", self.rotate_view, "alerts_alertchannel_rotate"),
+            self.admin_path("<int:pk>/replay/", self.replay_view, "alerts_alertchannel_replay"),
+        ]
         return [*own, *super().get_urls()]
 
     # Form
@@ -122,7 +125,11 @@ class AlertChannelAdmin(ScopedAdmin):
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
     ) -> Any:
         form_class = super().get_form(request, obj, change, **options)
-        return type("Form", (form_class,), {"channel_kind": _kind(request, obj)})
+        values = {
+            "channel_kind": _kind(request, obj),
+            "agents": ReviewScope.objects.agents_of(request.user),
+        }
+        return type("Form", (form_class,), values)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         if db_field.name == "people":
@@ -134,9 +141,9 @@ class AlertChannelAdmin(ScopedAdmin):
         return super().formfield_for_manytomany(db_field, request, **options)
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
+        if db_field.name == "events":
+            return events_field(WEBHOOK_EVENTS, str(db_field.help_text))
         field = super().formfield_for_dbfield(db_field, request, **options)
-        if field is not None and db_field.name == "secret":
-            field.widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
         if field is not None and db_field.name == "addresses":
             field.widget.attrs["rows"] = 3
         return field
@@ -144,7 +151,56 @@ class AlertChannelAdmin(ScopedAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Remember the address of this installation, for the links in messages."""
         obj.base_url = request.build_absolute_uri("/")[:200]
+        if obj.kind == Kind.WEBHOOK and not obj.secret:
+            vars(request)["new_secret"] = obj.new_secret()
+        if obj.enabled:
+            obj.paused_at = obj.failing_since = None
         super().save_model(request, obj, form, change)
+
+    def response_add(self, request: HttpRequest, obj: Any, *args: Any) -> HttpResponse:
+        """Display the new secret of a webhook, once."""
+        if secret := vars(request).pop("new_secret", ""):
+            return self._render_secret(request, obj, secret)
+        return super().response_add(request, obj, *args)
+
+    def _render_secret(
+        self, request: HttpRequest, channel: AlertChannel, secret: str
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Signing secret"),
+            "opts": self.opts,
+            "channel": channel,
+            "secret": secret,
+            "next_url": reverse("admin:alerts_alertchannel_change", args=[channel.pk]),
+        }
+        response = render(request, f"{DIR}/secret.html", context)
+        add_never_cache_headers(response)
+        return response
+
+    def rotate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Make a new signing secret, and display it once."""
+        channel = self._editable(request, pk)
+        secret = channel.new_secret()
+        channel.save()
+        audit.record(request.user, audit.SECRET_ROTATED, channel, name=str(channel))
+        return self._render_secret(request, channel, secret)
+
+    def replay_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Send a delivery of a webhook again."""
+        channel = self._editable(request, pk)
+        rows = channel.deliveries.for_user(request.user)
+        if delivery.replay(rows.filter(pk=parse_id(request.POST.get("delivery")) or 0)):
+            audit.record(request.user, audit.WEBHOOK_REPLAYED, channel, name=str(channel))
+            messages.success(request, _("Sending the delivery again."))
+        return redirect("admin:alerts_alertchannel_change", pk)
+
+    def _editable(self, request: HttpRequest, pk: int) -> AlertChannel:
+        """Return a webhook that the user can change, for a POST request."""
+        if request.method != "POST" or not self.has_change_permission(request):
+            raise PermissionDenied
+        rows = AlertChannel.objects.of_installation().editable_by(request.user)
+        return get_object_or_404(rows, pk=pk, kind=Kind.WEBHOOK)
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **options: Any
@@ -174,7 +230,7 @@ class AlertChannelAdmin(ScopedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[AlertChannel]:
         rules = AlertRule.objects.for_user(request.user)
         visible_rules = Prefetch("rules", rules, to_attr="named_rules")
-        rows: QuerySet[AlertChannel] = super().get_queryset(request)
+        rows: QuerySet[AlertChannel] = super().get_queryset(request).filter(owner=None)
         return rows.prefetch_related(visible_rules, "summaries")
 
     @admin.display(description=gettext_lazy("to"))
@@ -187,6 +243,7 @@ class AlertChannelAdmin(ScopedAdmin):
     @admin.display(description=pgettext_lazy("alert channel", "used by"))
     def used_by(self, channel: Any) -> str:
         names = [user.name for user in [*channel.named_rules, *channel.summaries.all()]]
+        names += [str(label) for value, label in Event.choices if value in channel.events]
         return ", ".join(names) or "—"
 
     @admin.display(description=gettext_lazy("last delivery"))
@@ -205,7 +262,8 @@ class AlertChannelAdmin(ScopedAdmin):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        channel = get_object_or_404(AlertChannel.objects.editable_by(request.user), pk=pk)
+        rows = AlertChannel.objects.of_installation().editable_by(request.user)
+        channel = get_object_or_404(rows, pk=pk)
         audit.record(request.user, TESTED, channel, name=channel.name)
         try:
             receiver = _send_test(request, channel)
@@ -222,19 +280,22 @@ def _send_test(request: HttpRequest, channel: AlertChannel) -> str:
     if channel.kind == Kind.NOTIFICATION:
         user.notifications.create(event=message.event, text=message.text)
         return display_name(user)
-    address = channel.host if channel.kind == Kind.WEBHOOK else user.email
-    if not address:
+    if channel.kind == Kind.WEBHOOK:
+        outcome = delivery.send_test(channel, message)
+        if not outcome.is_accepted:
+            raise DeliveryFailed(outcome.error)
+        return channel.host
+    if not user.email:
         raise DeliveryFailed(_("Your account has no email address."))
     row = Delivery(
         channel=channel,
         event=message.event,
-        address=address,
+        address=user.email,
         subject=message.subject,
         text=message.text,
-        payload=message.payload(),
     )
-    delivery.send(row)
-    return address
+    delivery.send_mail(row)
+    return user.email
 
 
 def _kind(request: HttpRequest, channel: Any) -> Any:

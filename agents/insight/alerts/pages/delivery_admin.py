@@ -22,7 +22,11 @@ class DeliveryAdmin(ReadOnlyAdmin):
     list_display = ["created_at", "channel", "event", "subject"]
     list_display += [badge_column("status", _("status"), TONES), "attempts", "error"]
     list_display_links = ["subject"]
-    list_filter = ["status", "event", "channel", "created_at"]
+    # Only channels of the list: others are users' own webhooks.
+    list_filter = [
+        *("status", "event", "created_at"),
+        ("channel", admin.RelatedOnlyFieldListFilter),
+    ]
     list_select_related = ["channel"]
     search_fields = ["subject"]
     fields = ["channel", "event", "subject", "status", "attempts", "next_at", "created_at"]

@@ -29,17 +29,20 @@ class AlertRuleAdmin(ScopedAdmin):
             agents = ReviewScope.objects.agents_of(request.user)
             if agents is not None:  # a scoped reviewer chooses among their agents
                 options |= {"queryset": agents, "required": True, "help_text": ""}
-        if db_field.name == "channels" and not AlertChannel.objects.exists():
-            options["help_text"] = NO_CHANNELS
+        if db_field.name == "channels":
+            channels = AlertChannel.objects.of_installation()
+            options["queryset"] = channels
+            if not channels.exists():
+                options["help_text"] = NO_CHANNELS
         return super().formfield_for_manytomany(db_field, request, **options)
 
     @admin.display(description=_("channels"))
     def targets(self, rule: AlertRule) -> str:
-        return ", ".join(channel.name for channel in rule.channels.all())
+        return ", ".join(str(channel) for channel in rule.channels.all())
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return AlertRule.objects.for_user(request.user).prefetch_related("channels")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        context = {"has_channels": AlertChannel.objects.exists()}
+        context = {"has_channels": AlertChannel.objects.of_installation().exists()}
         return super().changelist_view(request, context | (extra_context or {}))

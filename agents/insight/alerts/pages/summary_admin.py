@@ -63,17 +63,20 @@ class SummaryScheduleAdmin(ScopedAdmin):
         return super().get_queryset(request).prefetch_related("channels")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        context = {"has_channels": AlertChannel.objects.exists()}
+        context = {"has_channels": AlertChannel.objects.of_installation().exists()}
         return super().changelist_view(request, context | (extra_context or {}))
 
     @admin.display(description=_("channels"))
     def targets(self, schedule: SummarySchedule) -> str:
-        return ", ".join(channel.name for channel in schedule.channels.all())
+        return ", ".join(str(channel) for channel in schedule.channels.all())
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         options["widget"] = forms.CheckboxSelectMultiple
-        if db_field.name == "channels" and not AlertChannel.objects.exists():
-            options["help_text"] = NO_CHANNELS
+        if db_field.name == "channels":
+            channels = AlertChannel.objects.of_installation()
+            options["queryset"] = channels
+            if not channels.exists():
+                options["help_text"] = NO_CHANNELS
         return super().formfield_for_manytomany(db_field, request, **options)
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
