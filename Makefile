@@ -10,7 +10,7 @@ NO_PACKAGES := Can't install the packages. Check the network. They are prebuilt 
 # Tests start hundreds of processes; bytecode that one of them compiled is reused by the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run scale s3 otlp video scale-demo test test-quick test-all check audit faults bench bench-scaled bench-peers messages screenshots lock
+.PHONY: help run scale s3 otlp video scale-demo test test-quick test-all check audit conformance faults bench bench-scaled bench-peers messages screenshots lock dist
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,9 @@ audit: .venv/dev ## check the pinned packages for known vulnerabilities (needs t
 compat: .venv/dev chromium ## install published MCP servers, an identity provider, a monitor and a proxy, and use them; ONLY=memory runs some, WRITE=1 writes docs/compatibility.md
 	@$(BIN)/python -m tests.compat $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
 
+conformance: .venv/dev ## run the official suites of the protocols and write docs/conformance.md (needs npm and the network)
+	@$(BIN)/python -m tests.compat --only conformance
+
 faults: .venv/dev redis ## inject hundreds of faults and check the outcome; ONLY="F01 F30" runs some
 	@$(BIN)/python -m tests.faults $(if $(ONLY),--only $(ONLY))
 
@@ -96,7 +99,7 @@ messages: .venv/dev ## collect and compile the translations (needs gettext)
 	@$(BIN)/python manage.py makemessages -l ja --no-obsolete --no-location --no-wrap --ignore .venv --ignore tests
 	@$(BIN)/python manage.py compilemessages -l ja --ignore .venv
 
-COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml
+COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --extra web --group local-models
 lock: .venv/run ## update the pinned versions for all supported Python versions
 	@$(COMPILE) -o requirements.lock
 	@$(COMPILE) --extra scale -c requirements.lock -o requirements-scale.lock
@@ -104,6 +107,9 @@ lock: .venv/run ## update the pinned versions for all supported Python versions
 	@$(COMPILE) --extra otlp -c requirements.lock -o requirements-otlp.lock
 	@$(COMPILE) --extra video -c requirements.lock -o requirements-video.lock
 	@$(COMPILE) --extra scale --extra s3 --extra otlp --extra video --group dev -c requirements.lock -c requirements-scale.lock -c requirements-s3.lock -c requirements-otlp.lock -c requirements-video.lock -o requirements-dev.lock
+
+dist: .venv/run ## build the wheel and the source package into dist/
+	@$(BIN)/uv build -q --clear --out-dir dist
 
 .venv/python:
 	@$(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { \

@@ -19,12 +19,14 @@ from django.core.exceptions import RequestAborted  # noqa: E402
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest  # noqa: E402
 from django.http.response import HttpResponseBase  # noqa: E402
 from django.urls import ResolverMatch, path, re_path  # noqa: E402
+from django.utils.module_loading import import_string  # noqa: E402
 from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
 from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
 from agents.web.asgi import health, request_body  # noqa: E402
 from agents.web.consumers import RunConsumer  # noqa: E402
 from agents.web.library.live import CollectionConsumer  # noqa: E402
+from chat.api.mcp import endpoint as mcp  # noqa: E402
 from chat.live.consumers import ChatConsumer  # noqa: E402
 
 DENIED = WebsocketDenier.as_asgi()
@@ -82,6 +84,21 @@ class OriginValidator:
         await (self.application if is_ours else DENIED)(scope, receive, send)
 
 
+# Sockets of programs, by path: loaded by the first connection, as their other addresses are.
+PROGRAM_SOCKETS = {"/v1/responses": "chat.api.openai.socket.serve"}
+
+
+class ProgramSockets:
+    """Lets programs with a key connect to their sockets, beside those of pages."""
+
+    def __init__(self, pages: Application) -> None:
+        self.pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = PROGRAM_SOCKETS.get(scope["path"])
+        await (self.pages if name is None else import_string(name))(scope, receive, send)
+
+
 # Called by machines, without a password and by any host name.
 machine_routes = [
     route("health/", health.handle_health),
@@ -93,9 +110,13 @@ if settings.METRICS:
 
     machine_routes.append(route("metrics", metrics.handle_request))
 
+pages: Any = QuietHandler()
+program_routes = [route_pattern(mcp.PATHS, mcp.McpEndpoint(pages))]
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([*machine_routes, route_pattern("", QuietHandler())]),
-        "websocket": OriginValidator(CookieMiddleware(sockets), settings.ORIGINS),
+        "http": URLRouter([*machine_routes, *program_routes, route_pattern("", pages)]),
+        "websocket": ProgramSockets(
+            OriginValidator(CookieMiddleware(sockets), settings.ORIGINS)
+        ),
     }
 )

@@ -10,6 +10,7 @@ from django.core.management import ManagementUtility
 from django.core.management.base import BaseCommand
 
 from agents.engine.privacy import mask_secrets
+from project import folders
 
 # What an operator configures. The other checks are of the code, and load every page.
 CONFIGURATION_CHECKS = [
@@ -25,8 +26,9 @@ CONFIGURATION_CHECKS = [
 OWN_PACKAGES = ("agents.", "chat.")
 # PostgreSQL's codes for a missing table, column or schema.
 MISSING_SQLSTATES = {"42P01", "42703", "3F000"}
+PROGRAM = "ashiato" if folders.IS_INSTALLED else "python manage.py"
 NOT_SET_UP = (
-    "The database isn't set up for this version ({reason}). Run “python manage.py setup” first."
+    "The database isn't set up for this version ({reason}). Run “{program} setup” first."
 )
 UNREACHABLE = "Can't use the database at {place}: {reason}. {advice}"
 FILE_ADVICE = "Check the ASHIATO_DATA folder and its permissions, then try again."
@@ -82,7 +84,7 @@ def error_message(error: BaseException) -> str | None:
     has_no_column = " has no column named " in str(error)
     states = {getattr(cause, "sqlstate", None) for cause in causes}
     if is_missing or has_no_column or MISSING_SQLSTATES & states:
-        return NOT_SET_UP.format(reason=reason)
+        return NOT_SET_UP.format(reason=reason, program=PROGRAM)
     codes = {getattr(cause, "sqlite_errorcode", None) for cause in causes}
     is_corrupt = bool({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT} & codes)
     if not isinstance(error, OperationalError) and not is_corrupt:

@@ -22,8 +22,9 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agents.engine.privacy import mask_secrets
+from project import folders
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = folders.BASE_DIR
 WILDCARD_HOSTS = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 # What several processes must share to work together.
@@ -68,7 +69,7 @@ class Environment(BaseSettings):
     port: int = Field(
         default=8000, ge=1, le=65535, validation_alias=AliasChoices("PORT", "ASHIATO_PORT")
     )
-    data: Path = BASE_DIR / "var"
+    data: Path = Field(default_factory=folders.data_folder)
     debug: bool = False
     secret_key: SecretStr | None = None
     database_url: SecretStr | None = None

@@ -4,7 +4,7 @@ from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from agents.db import data_folder
-from agents.web.static_files.version import cache_forever, compute_version
+from agents.web.static_files.version import cache_forever, compute_version, package_folder
 from project import environment, services
 
 ENVIRONMENT = environment.load()
@@ -53,6 +53,7 @@ MIDDLEWARE = [
     "agents.web.static_files.middleware.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
     "project.headers.default_headers",
+    "agents.web.api_access.ignore_cookies",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -179,7 +180,11 @@ TIME_ZONE = ENVIRONMENT.time_zone
 USE_TZ = True
 
 STATIC_ROOT = DATA_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+# ninja is no app, so that only programs' first request imports it.
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    ("ninja", package_folder("ninja") / "static" / "ninja"),
+]
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
 # Each version has its own URLs, which browsers cache for good.

@@ -4,6 +4,8 @@ from django.urls import include, path
 
 from agents.accounts.views import profile, sign_in
 from agents.web.branding import pages as branding
+from chat.api import docs_page
+from chat.api.a2a.public_card import public_card
 
 handler400 = "agents.web.error_pages.bad_request"
 handler403 = "agents.web.error_pages.forbidden"
@@ -23,5 +25,7 @@ urlpatterns = [
     path("language/", login_not_required(profile.set_language), name="set_language"),
     path("", include(branding.urls)),
     path("", include("agents.insight.dashboard.urls")),
+    path(".well-known/agent-card.json", public_card, name="agent_card"),
+    path("api/docs/", docs_page.docs, name="api_docs"),
     path("admin/", admin.site.urls),
 ]

@@ -1,38 +1,20 @@
-"""Safe terminal output of text from models, tools and other users."""
+"""Safe terminal output of commands with text from models, tools and other users."""
 
-import json
+from pathlib import PurePath
 from typing import Any
-from unicodedata import category
 
 from django.core.management.base import BaseCommand, OutputWrapper
 
-# Line breaks and tabs are layout; joiners are part of emoji and several scripts.
-ALLOWED_CHARS = {"\n", "\t", "\u200c", "\u200d"}
-CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-
-
-def escape_controls(text: str) -> str:
-    """Write out each character that a terminal would interpret or hide."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_escape_sequence(c) if _is_control(c) else c for c in text)
-
-
-def escape_line(text: str) -> str:
-    """Escape one line, including its line breaks."""
-    return "".join(c if c.isprintable() else _escape_sequence(c) for c in text)
-
-
-def _is_control(char: str) -> bool:
-    return category(char) in CONTROL_CATEGORIES and char not in ALLOWED_CHARS
-
-
-def _escape_sequence(char: str) -> str:
-    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+from .escapes import escape_controls
 
 
 class TerminalOutput(OutputWrapper):
     """A terminal stream that never passes on control sequences in others' text."""
+
+    @property
+    def stream(self) -> Any:
+        """The stream itself, for writers that escape what they write."""
+        return self._out
 
     def write(  # type: ignore[override]  # same as OutputWrapper
         self, msg: Any = "", style_func: Any = None, ending: str | None = None
@@ -40,19 +22,22 @@ class TerminalOutput(OutputWrapper):
         # Before the style, which is our own control sequence.
         super().write(escape_controls(str(msg)), style_func, ending)
 
-    def write_json(self, value: Any) -> None:
-        """Write a line of JSON that is safe in a terminal and valid for programs."""
-        text = json.dumps(value, ensure_ascii=False)
-        super().write("".join(json.dumps(c)[1:-1] if _is_control(c) else c for c in text))
-
 
 class TerminalCommand(BaseCommand):
     """A command whose whole output, errors included, is safe to print."""
+
+    program = "manage.py"  # as it was called
+    stdout: TerminalOutput
+    stderr: TerminalOutput
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
         super().__init__(stdout, stderr, **options)
         self.stdout = _wrap_output(self.stdout)
         self.stderr = _wrap_output(self.stderr)
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        self.program = PurePath(argv[0]).name
+        super().run_from_argv(argv)
 
     def execute(self, *args: Any, **options: Any) -> Any:
         if out := options.pop("stdout", None):

@@ -1,7 +1,6 @@
 """Asks an agent one question in a terminal, or continues a run that waits for approval."""
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
@@ -14,19 +13,14 @@ from agents.catalog.tools.command_arguments import find_agent
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
-from agents.management.terminal import TerminalCommand, escape_line
+from agents.management import run_printer
+from agents.management.run_printer import EXIT_WAITING, Request, RunPrinter
+from agents.management.terminal import TerminalCommand
 from agents.models import Approval, Run
 from agents.runs import approvals, event_store, pubsub
 from agents.runs.approvals import Decision, DecisionRejected, TerminalApprover
 
-SUCCESS_REASONS = {"completed", "tool_failure_degraded"}
-EXIT_WAITING = 3
-
 Decisions = Sequence[tuple[int, Decision]]
-
-
-ALLOW_PROMPT = "Approve? [y/N]"
-REPEAT_PROMPT = "Run it again, or mark it as done? [again/done]"
 
 
 class Command(TerminalCommand):
@@ -43,6 +37,9 @@ class Command(TerminalCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON event per line")
         parser.add_argument(
+            "-q", "--quiet", action="store_true", help="print the answer without the steps"
+        )
+        parser.add_argument(
             "--resume",
             type=int,
             metavar="RUN",
@@ -50,7 +47,7 @@ class Command(TerminalCommand):
         )
 
     def handle(self, question: str, agent: str, resume: int | None, **options: Any) -> None:
-        self.as_json = options["json"]
+        self.open_printer(as_json=options["json"], is_quiet=options["quiet"])
         question = sanitize_text(question).strip()
         if bool(question) == (resume is not None):
             raise CommandError("Enter either a question or --resume RUN.")
@@ -69,12 +66,16 @@ class Command(TerminalCommand):
             ) from error
         self.run_to_end(run)
 
+    def open_printer(self, *, as_json: bool, is_quiet: bool = False) -> None:
+        streams = self.stdout.stream, self.stderr.stream
+        self.printer = RunPrinter(*streams, as_json=as_json, is_quiet=is_quiet)
+
     def run_to_end(self, run: Run) -> None:
         last = self._resume(run) if run.is_waiting else asyncio.run(self._start(run))
         while last.type is EventType.RUN_PAUSED:
             last = self._resume(run)
-        if last.data["stopped_reason"] not in SUCCESS_REASONS:
-            raise CommandError(last.data["detail"] or last.data["stopped_reason"])
+        if reason := run_printer.failure_of(last.to_dict()):
+            raise CommandError(reason)
 
     async def _start(self, run: Run) -> Event:
         try:
@@ -105,49 +106,26 @@ class Command(TerminalCommand):
             async for row in rows:
                 if row is not None:
                     last = row.value
-                    self._print(last)
+                    self.printer.print(last.to_dict())
                     if last.type is EventType.RUN_PAUSED:
                         break
         await runs.wait(run)
         return last
 
     def _prompt_decision(self, call: Approval) -> Decision:
-        if not (sys.stdin and sys.stdin.isatty()):
-            raise _waiting_error(call.run_id)
-        request = f"{call.agent_name} wants to call {call.tool} {call.arguments}"
-        question = REPEAT_PROMPT if call.is_unknown else ALLOW_PROMPT
-        self._print_notice(
-            f"{escape_line(request)}\n{call.get_why_display()} {question} ", ending=""
+        request = Request(
+            agent=call.agent_name,
+            tool=call.tool,
+            arguments=call.arguments,
+            why=call.why,
+            explanation=call.get_why_display(),
         )
-        self.stderr.flush()
-        try:
-            line = sys.stdin.readline()
-        except KeyboardInterrupt:
-            line = ""
-        reply = line.strip().lower()
-        # For a call that may have been made, no answer isn't a decision.
-        if not line or (call.is_unknown and reply not in {"again", "done"}):
-            raise _waiting_error(call.run_id)
-        return Decision(digest=call.digest, is_approved=reply in {"y", "yes", "again"})
+        reply = run_printer.read_reply(self.printer, request)
+        if reply is None:
+            raise self._waiting_error(call.run_id)
+        return Decision(digest=call.digest, is_approved=reply.is_approved, reason=reply.text)
 
-    def _print(self, event: Event) -> None:
-        if self.as_json:
-            self.stdout.write_json(event.to_dict())
-        elif event.type is EventType.TOOL_CALL:
-            prefix = f"{event.agent}: " if "parent" in event.data else ""
-            function = event.data["function"]
-            call = f"{escape_line(function['name'])} {escape_line(function['arguments'])}"
-            self._print_notice(f"[{prefix}{call}]")
-        elif event.type is EventType.RUN_FINISHED:
-            self.stdout.write(event.data["answer"])
-
-    def _print_notice(self, text: str, ending: str = "\n") -> None:
-        """Write to stderr, apart from the answer, but not in the color of an error."""
-        self.stderr.write(text, style_func=str, ending=ending)
-
-
-def _waiting_error(run: int) -> CommandError:
-    sentence = (
-        f"Run {run} is waiting for approval. Resume it with: manage.py ask --resume {run}"
-    )
-    return CommandError(sentence, returncode=EXIT_WAITING)
+    def _waiting_error(self, run: int) -> CommandError:
+        resume = f"{self.program} ask --resume {run}"
+        sentence = f"Run {run} is waiting for approval. Resume it with: {resume}"
+        return CommandError(sentence, returncode=EXIT_WAITING)

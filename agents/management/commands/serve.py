@@ -60,7 +60,9 @@ def check_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             if error.errno == EADDRINUSE:
-                reason = f"Port {port} is in use. Choose another one: PORT={port + 1} make run"
+                reason = (
+                    f"Port {port} is in use. Choose another one, for example PORT={port + 1}."
+                )
             else:
                 reason = f"Can't listen on {host}:{port}: {error.strerror}."
             raise CommandError(reason) from error

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from agents.engine.errors import AgentError
 from agents.engine.plans import read_definition
 from agents.management.commands import ask
+from agents.management.run_printer import EXIT_WAITING
 from agents.models import Run, Workflow
 from agents.web.workflows import resources, start
 
@@ -19,7 +20,7 @@ class Command(ask.Command):
     help = (
         "Runs a workflow and prints its answer, or checks a definition. As with ask, a run "
         "that requires approval stays paused without a terminal, and the command exits with "
-        f"{ask.EXIT_WAITING}."
+        f"{EXIT_WAITING}."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -37,7 +38,7 @@ class Command(ask.Command):
         if command == "check":
             self._check(options["file"])
         else:
-            self.as_json = options["json"]
+            self.open_printer(as_json=options["json"])
             self.run_to_end(_prepare_run(options["name"], options["param"]))
 
     def _check(self, file: str) -> None:

@@ -1,0 +1,1 @@
+"""The command `ashiato`: it asks agents of a server or of the local database."""
