@@ -14,9 +14,12 @@ class ChatConfig(AppConfig):
         from agents.metering.budgets import recorded
         from agents.metering.figures import facts
         from agents.review.run_details import turns
+        from agents.web.workflows import automatic
         from chat import messages
+        from chat.api import push_deliveries  # noqa: F401  (has a periodic job)
         from chat.attachments import binding, reading
         from chat.live import run_news
+        from chat.messages import automatic_chats
         from chat.models import Attachment, ChatSession, Message
         from chat.people_data import retention  # noqa: F401  (has periodic jobs)
         from chat.prompts import deleted_prompts  # noqa: F401  (registers what can be restored)
@@ -32,6 +35,7 @@ class ChatConfig(AppConfig):
 
         turns.register(branches.run_tree)
         facts.regenerations.append(branches.regenerated_runs)
+        automatic.use_chats(automatic_chats.start)
         runs.on_finished(messages.answer_waiting)
         runs.on_finished(run_news.announce)
         register_job(jobs.KIND, jobs.work_claimed)

@@ -54,17 +54,18 @@ def sanitize_event(event: Event) -> Event:
         is_clean = not any(escape in text for escape in REMOVED_ESCAPES)
     except TypeError:  # it has surrogates or values that only a slower encoder knows
         is_clean = False
-    return event if is_clean else replace(event, data=_sanitize_value(event.data))
+    return event if is_clean else replace(event, data=sanitize_value(event.data))
 
 
-def _sanitize_value(value: Any) -> Any:
+def sanitize_value(value: Any) -> Any:
+    """Replace what no database stores, and the mark of sentences, in all texts of a value."""
     if isinstance(value, Sentence):
-        return value.map(_sanitize_value)
+        return value.map(sanitize_value)
     if isinstance(value, str):
         text = value.replace("\0", "�").replace(MARK, "�")
         return text.encode(errors="replace").decode()
     if isinstance(value, dict):
-        return {_sanitize_value(key): _sanitize_value(item) for key, item in value.items()}
+        return {sanitize_value(key): sanitize_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_sanitize_value(item) for item in value]
+        return [sanitize_value(item) for item in value]
     return value

@@ -9,6 +9,7 @@ from .catalog.drafts import AgentDraft
 from .catalog.llms import LanguageModel, ModelConnection
 from .catalog.servers import McpServer, McpSignIn, McpSignInAttempt, ServerSample
 from .catalog.tools import ToolRegistration
+from .catalog.triggers import Trigger, TriggerCall
 from .catalog.versions import AgentVersion
 from .catalog.workflows import Schedule, Workflow, WorkflowVersion
 from .deletions import Deletion
@@ -25,12 +26,14 @@ from .metering.budgets import BudgetCounter, BudgetHold
 from .metering.caches import CacheEntry, CacheGroup, CacheUsage
 from .metering.model_slots import ModelGate, ModelSlot
 from .metering.usage import ReadingUsage
+from .oauth_apps import AuthorizationCode, DeviceCode, OAuthApp, OAuthGrant
 from .processes import ServerProcess
 from .runs.approvals import Approval
 from .runs.attachments import RunAttachment
 from .runs.disconnections import Disconnection
 from .runs.events import RunEvent
 from .runs.grants import ToolGrant
+from .runs.push_targets import PushTarget
 from .runs.runs import Run
 from .runs.steps import AgentStep
 from .sharing.access import HiddenTopic, Membership, OutsideTextTopic, ReviewScope
@@ -49,6 +52,7 @@ __all__ = [
     "AuditEntry",
     "AuditHead",
     "AuditPerson",
+    "AuthorizationCode",
     "BudgetCounter",
     "BudgetHold",
     "CacheEntry",
@@ -62,6 +66,7 @@ __all__ = [
     "ConfigurationChange",
     "DatabaseConnection",
     "Deletion",
+    "DeviceCode",
     "Document",
     "DocumentPart",
     "EmbeddingIndex",
@@ -85,12 +90,15 @@ __all__ = [
     "ModelConnection",
     "ModelGate",
     "ModelSlot",
+    "OAuthApp",
+    "OAuthGrant",
     "OutsideTextTopic",
     "PeriodicJob",
     "Personalization",
     "Project",
     "ProjectMember",
     "Quota",
+    "PushTarget",
     "ReadingUsage",
     "ReviewScope",
     "Run",
@@ -104,6 +112,8 @@ __all__ = [
     "StyleSignal",
     "ToolGrant",
     "ToolRegistration",
+    "Trigger",
+    "TriggerCall",
     "Workflow",
     "WorkflowVersion",
 ]

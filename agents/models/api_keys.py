@@ -42,6 +42,15 @@ class ApiKey(models.Model):
         _("beginning"), max_length=12, help_text=_("How the key begins, to recognize it.")
     )
     digest = models.CharField(_("digest"), max_length=64, unique=True)
+    app = models.ForeignKey(
+        "agents.OAuthApp",
+        verbose_name=_("app"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="api_keys",
+        help_text=_("The connected app whose access token it is, if it is one."),
+    )
     scopes = models.JSONField(_("scopes"), default=list)
     is_service = models.BooleanField(_("service key"), default=False, db_default=False)
     requests_per_minute = models.PositiveIntegerField(
@@ -66,7 +75,12 @@ class ApiKey(models.Model):
         ordering = ["-pk"]
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.prefix}…)"
+        return f"{self.name} ({self.beginning})"
+
+    @property
+    def beginning(self) -> str:
+        """How the key begins, as pages and the audit log write it."""
+        return f"{self.prefix}…"
 
     @property
     def is_usable(self) -> bool:

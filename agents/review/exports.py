@@ -86,7 +86,7 @@ def as_json(
     yield f"{_to_json(head)[:-1]},\n"
     yield f'"run": {_to_json(_run_dict(visible_row(run), is_masked))},\n'
     steps = _paginate(run.steps.all(), "number", visible_row)
-    yield from _json_list("steps", map(_step_dict, steps))
+    yield from _json_list("steps", map(step_dict, steps))
     yield ",\n"
     approvals = run.approvals.select_related("decided_by")
     rows = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", visible_row))
@@ -200,7 +200,8 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
     }
 
 
-def _step_dict(step: AgentStep) -> dict[str, Any]:
+def step_dict(step: AgentStep) -> dict[str, Any]:
+    """Return a step as docs/trace-schema.md describes it."""
     return {
         **{name: getattr(step, name) for name in STEP_COLUMNS},
         "agent": step.agent_name,

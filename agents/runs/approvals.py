@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -28,6 +29,7 @@ MAX_ARGUMENTS_CHARS = 100_000
 MAX_PLAN_CHARS = 1_000_000
 MAX_REASON_CHARS = 2_000
 MAX_ANSWER_CHARS = 10_000
+MAX_RESULT_CHARS = 200_000  # of a program's function; the model gets no more of any result
 MAX_ATTEMPTS = 20
 
 
@@ -68,7 +70,21 @@ class TerminalApprover:
         return "terminal"
 
 
-Approver: TypeAlias = AnyUser | TerminalApprover
+@dataclass(frozen=True, slots=True)
+class AskingProgram:
+    """The program that started a user's run, which alone returns its functions' results."""
+
+    user: User
+
+    @property
+    def pk(self) -> int:
+        return self.user.pk
+
+    def get_username(self) -> str:
+        return self.user.get_username()
+
+
+Approver: TypeAlias = AnyUser | TerminalApprover | AskingProgram
 
 
 async def decide(user: Approver, pk: int, decision: Decision) -> Run:
@@ -125,7 +141,7 @@ def _apply(user: Approver, pk: int, decision: Decision) -> tuple[Run, Event, boo
         if (
             row.is_budget
             and decision.is_approved
-            and not isinstance(user, TerminalApprover)
+            and not isinstance(user, TerminalApprover | AskingProgram)
             and not row.can_be_raised_by(user)
         ):
             raise DecisionRejected(_("Only an administrator can raise this limit further."))
@@ -147,21 +163,23 @@ def _apply(user: Approver, pk: int, decision: Decision) -> tuple[Run, Event, boo
         if decision.always:
             _allow_tool(user, approval, run, decision)
         resumed = None if run.approvals.waiting().exists() else runs.wake(run)
-        audit.record(
-            user,
-            audit.DECIDED,
-            run,
-            changed=is_changed,
-            step=approval.step,
-            tool=approval.tool,
-            approved=decision.is_approved,
-        )
+        if not isinstance(user, AskingProgram):  # a result, which the trace has
+            audit.record(
+                user,
+                audit.DECIDED,
+                run,
+                changed=is_changed,
+                step=approval.step,
+                tool=approval.tool,
+                approved=decision.is_approved,
+            )
         return resumed or run, event, resumed is not None
 
 
 def _allow_tool(user: Approver, approval: Approval, run: Run, decision: Decision) -> None:
     """Allow the tool from now on, as it was when this request was displayed."""
-    if not decision.is_approved or isinstance(user, TerminalApprover) or user.pk is None:
+    is_person = not isinstance(user, TerminalApprover | AskingProgram)
+    if not decision.is_approved or not is_person or user.pk is None:
         raise DecisionRejected(_("To always allow a tool, approve its call."))
     approval.run = run
     try:
@@ -176,6 +194,8 @@ def _allow_tool(user: Approver, approval: Approval, run: Run, decision: Decision
 def _decidable_approvals(user: Approver) -> QuerySet[Approval]:
     if isinstance(user, TerminalApprover):
         return Approval.objects.filter(run__user=None)
+    if isinstance(user, AskingProgram):
+        return Approval.objects.filter(run__user=user.pk, why=Approval.Why.CLIENT)
     return Approval.objects.for_user(user)
 
 
@@ -216,6 +236,8 @@ def _resolved_event(
     factory = event_store.event_factory(run, request.agent)
     factory.parent = request.data.get("parent")
     max_chars = MAX_ANSWER_CHARS if approval.is_question else MAX_REASON_CHARS
+    if approval.is_client:
+        max_chars = MAX_RESULT_CHARS
     limit_fields: dict[str, str] = {}
     if approval.is_budget:
         rejection = "stop" if decision.action == "stop" else "finish"

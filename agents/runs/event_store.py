@@ -68,7 +68,7 @@ class Ending:
         if why == Approval.Why.UNKNOWN:
             return UNKNOWN  # it was started once, and its outcome is still unknown
         is_call = step.kind == AgentStep.Kind.TOOL
-        is_asking = why == Approval.Why.ELICITATION  # so it runs
+        is_asking = why in {Approval.Why.ELICITATION, Approval.Why.CLIENT}  # so it runs
         if is_call and why and not is_asking and step.action != AskPersonTool.name:
             return UNSTARTED
         if step.number in self.outcomes:

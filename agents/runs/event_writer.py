@@ -223,7 +223,7 @@ async def publish(run: Run, events: list[Event]) -> None:
     for listener in readers:
         listener(run, events)
     payload = [event.to_dict() for event in events]
-    await pubsub.publish(run.topic, "run.events", run=run.pk, events=payload)
+    await pubsub.publish(run.topic, pubsub.EVENTS_KIND, run=run.pk, events=payload)
 
 
 def _commit(batch: list[_Entry]) -> None:

@@ -7,13 +7,17 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 from channels.layers import InMemoryChannelLayer, get_channel_layer
+from django.db.models import QuerySet
 
 from agents.db import database
+from agents.db.compiled_queries import compiled_query
+from agents.engine.events import DELTA_TYPES
 from agents.models import Run, RunEvent
 
 from .leases import PROCESS_TOKEN
@@ -27,6 +31,7 @@ SEND_TIMEOUT_SECONDS = 0.5
 BACKOFF_SECONDS = 3.0
 JOIN_TIMEOUT_SECONDS = 1.0
 REFRESH_KIND = "look.again"
+EVENTS_KIND = "run.events"
 MAX_EVENTS = 500  # read at once
 
 Subscriber = Callable[[str, dict[str, Any]], None]
@@ -168,24 +173,100 @@ async def ping() -> float:
 async def events(
     run: Run, seq: int = 0, idle_seconds: float = IDLE_SECONDS
 ) -> AsyncGenerator[RunEvent | None, None]:
-    """Yield a run's saved events after `seq`; None when there were none for a while."""
-    published = asyncio.Event()
-    async with subscribe(run.topic, lambda kind, facts: published.set()):
+    """Yield a run's saved events after `seq`; None when there were none for a while.
+
+    Streamed text that was published is not read from the database again.
+    """
+    inbox = _Inbox(run.pk)
+    async with subscribe(run.topic, inbox.receive):
         while True:
-            published.clear()
-            # Checked first, because a run's last events are saved before it ends.
-            is_live = await Run.objects.live().filter(pk=run.pk).aexists()
-            unread = RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")
-            batch = await database.run(list, unread[:MAX_EVENTS])
-            for event in batch:
+            inbox.empty()
+            batch = await database.run(_unread, run.pk, seq)
+            for event in batch or ():
                 yield event
                 seq = event.seq
-            if batch:
-                continue
-            if not is_live:
+            if batch is None:
                 return
+            if len(batch) == MAX_EVENTS:
+                continue
             try:
-                async with asyncio.timeout(idle_seconds):
-                    await published.wait()
+                while (deltas := await inbox.next_deltas(seq, idle_seconds)) is not None:
+                    for value in deltas:
+                        yield _row(run, value)
+                        seq = value["seq"]
             except TimeoutError:
                 yield None
+
+
+def _unread(run: int, seq: int) -> list[RunEvent] | None:
+    """Return a run's events after this number; None if it has ended and there are no more."""
+    if events := _events_after(run, seq):
+        return events
+    if any(status in Run.LIVE for status in _status(run)):
+        return []
+    # The last events are saved before the run ends.
+    return _events_after(run, seq) or None
+
+
+@compiled_query
+def _events_after(run: int, seq: int) -> QuerySet[RunEvent]:
+    return RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")[:MAX_EVENTS]
+
+
+@compiled_query
+def _status(run: int) -> QuerySet[Run, str]:
+    return Run.objects.filter(pk=run).values_list("status", flat=True)
+
+
+class _Inbox:
+    """What was published about one run and not yet yielded."""
+
+    def __init__(self, run: int) -> None:
+        self.run = run
+        self._events: list[dict[str, Any]] = []
+        self._is_current = True  # whether the events are all that was published
+        self._arrived = asyncio.Event()
+
+    def receive(self, kind: str, facts: dict[str, Any]) -> None:
+        if kind == EVENTS_KIND and facts["run"] == self.run:
+            self._events += facts["events"]
+            # A slow reader reads the rest from the database.
+            self._is_current &= len(self._events) <= MAX_EVENTS
+        else:
+            self._is_current = False
+        if not self._is_current:
+            self._events = []
+        self._arrived.set()
+
+    def empty(self) -> None:
+        self._events = []
+        self._is_current = True
+        self._arrived.clear()
+
+    async def next_deltas(self, seq: int, seconds: float) -> list[dict[str, Any]] | None:
+        """Wait for the text that follows on this event; None if rows have to be read.
+
+        Raises TimeoutError if nothing was published for so long.
+        """
+        async with asyncio.timeout(seconds):
+            await self._arrived.wait()
+        self._arrived.clear()
+        arrived = [event for event in self._events if event["seq"] > seq]
+        self._events = []
+        is_next = self._is_current and all(
+            event["seq"] == number and event["type"] in DELTA_TYPES
+            for number, event in enumerate(arrived, seq + 1)
+        )
+        return arrived if is_next else None
+
+
+def _row(run: Run, value: Mapping[str, Any]) -> RunEvent:
+    """Return an event as it was published; nobody may change its data."""
+    return RunEvent(
+        run_id=run.pk,
+        seq=value["seq"],
+        type=value["type"],
+        agent=value["agent"],
+        time=datetime.fromisoformat(value["time"]),
+        data=value["data"],
+    )

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import time
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from agents.access import api_keys, masking, permissions
 from agents.catalog import agent_factory, mcp_servers
@@ -23,6 +25,7 @@ from agents.llm.wire import http
 from agents.metering import budgets
 from agents.models import (
     Agent,
+    Approval,
     HiddenTopic,
     OutsideTextTopic,
     Project,
@@ -44,6 +47,9 @@ logger = logging.getLogger(__name__)
 
 # PostgreSQL's and SQLite's names for the constraint of one live run per topic.
 ONE_LIVE_CONSTRAINT = ("one_live_run_a_topic", "agents_run.topic")
+
+# A program that doesn't come back leaves its run behind.
+CLIENT_WAITING = timedelta(hours=1)
 
 
 class RunInProgress(Exception):
@@ -332,6 +338,22 @@ async def wait(run: Run) -> None:
     """Wait until this run has ended."""
     if (task := executor.current().tasks.get(run.pk)) is not None:
         await asyncio.wait([task])
+
+
+@periodic("unanswered function calls", every=300)
+async def stop_unanswered() -> int:
+    """Stop runs whose program hasn't returned a function's result; return how many."""
+    unanswered = await database.run(_find_unanswered)
+    for run in unanswered:
+        await stop(run)
+    return len(unanswered)
+
+
+def _find_unanswered() -> list[Run]:
+    old = Approval.objects.waiting().filter(
+        why=Approval.Why.CLIENT, asked_at__lt=timezone.now() - CLIENT_WAITING
+    )
+    return list(Run.objects.waiting().filter(pk__in=old.values("run")))
 
 
 @periodic("abandoned runs", every=leases.HEARTBEAT_SECONDS)

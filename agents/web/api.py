@@ -11,6 +11,7 @@ from agents.access import authentication, masking
 from agents.access.authentication import SessionStore
 from agents.access.requests import UserRequest
 from agents.db import database
+from agents.engine.events import Event
 from agents.models import Run
 
 from . import event_feed
@@ -23,7 +24,7 @@ MAX_SEQ_DIGITS = 10
 async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
     """Stream everything after `Last-Event-ID` (or `?after=`), then live events to the end."""
     run, reader = await database.run(_find, request, pk)
-    return stream_response(event_stream(run, reader, first_seq(request)))
+    return stream_response(sse_frames(event_feed.events(run, reader, first_seq(request))))
 
 
 def first_seq(request: HttpRequest) -> int:
@@ -33,7 +34,7 @@ def first_seq(request: HttpRequest) -> int:
     return int(text) if is_number else 0
 
 
-def stream_response(stream: AsyncIterator[str]) -> StreamingHttpResponse:
+def stream_response(stream: AsyncIterator[str | bytes]) -> StreamingHttpResponse:
     """Return server-sent events that no proxy holds back."""
     response = StreamingHttpResponse(stream, content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"
@@ -41,8 +42,9 @@ def stream_response(stream: AsyncIterator[str]) -> StreamingHttpResponse:
     return response
 
 
-async def event_stream(run: Run, reader: Reader, after: int) -> AsyncIterator[str]:
-    async for event in event_feed.events(run, reader, after):
+async def sse_frames(events: AsyncIterator[Event | None]) -> AsyncIterator[str]:
+    """Yield events as server-sent events, and a comment when none came for a while."""
+    async for event in events:
         if event is None:
             yield ": still here\n\n"
         else:

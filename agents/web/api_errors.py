@@ -6,7 +6,11 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from .origin import origin_of
+
 OPENAI_PREFIX = "/v1/"
+# Other addresses below this one are pages.
+MCP_PATH = "/mcp"
 OPENAI_TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -27,7 +31,7 @@ class ApiError(Exception):
 
 def is_api(path: str) -> bool:
     """Whether programs call this path: without a session, and never answered with a page."""
-    return path.startswith(settings.API_PREFIXES)
+    return f"{path}/".startswith(settings.API_PREFIXES) or path.rstrip("/") == MCP_PATH
 
 
 def error_response(
@@ -35,7 +39,7 @@ def error_response(
 ) -> HttpResponse:
     """Return an error as the request's API words it; `fields` are added to it."""
     title = HTTPStatus(status).phrase
-    if request.path.startswith(OPENAI_PREFIX):
+    if f"{request.path}/".startswith(OPENAI_PREFIX):
         kind = OPENAI_TYPES.get(status, "server_error" if status >= 500 else "")
         error = {
             "message": detail or title,
@@ -58,5 +62,6 @@ def error_response(
 
 def challenge(request: HttpRequest) -> str:
     """Return how a program proves who it is, and where an app finds out how to sign in."""
-    metadata = request.build_absolute_uri("/.well-known/oauth-protected-resource")
+    resource = MCP_PATH if request.path.rstrip("/") == MCP_PATH else ""
+    metadata = f"{origin_of(request)}/.well-known/oauth-protected-resource{resource}"
     return f'Bearer resource_metadata="{metadata}"'

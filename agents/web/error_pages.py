@@ -17,6 +17,7 @@ from agents.db.errors import is_disk_full
 from . import branding
 from .api_errors import error_response, is_api
 
+HOOK_PREFIX = "/hooks/"
 RETRY_AFTER_SECONDS = "30"
 
 
@@ -70,7 +71,8 @@ def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
 def render_error(
     request: HttpRequest, status: int, template: str = "", **details: Any
 ) -> HttpResponse:
-    if is_api(request.path):
+    # Other services call triggers, too.
+    if is_api(request.path) or request.path.startswith(HOOK_PREFIX):
         return error_response(request, status, str(details.get("sentence", "")))
     # After an error of the server, only from what was already read.
     user = getattr(request, "_cached_user", None)

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
+from agents.access.api_keys import service_accounts
 from agents.access.names import display_name
 from agents.access.requests import UserRequest
 from agents.db.installation import configured
@@ -59,7 +60,8 @@ def find_people(
     is_match = Q(username__istartswith=typed) | shown_name | full_name
     if has_emails:
         is_match |= Q(email__istartswith=typed)
-    users = get_user_model().objects.filter(is_match, is_active=True).select_related("profile")
+    people = get_user_model().objects.exclude(pk__in=service_accounts().values("pk"))
+    users = people.filter(is_match, is_active=True).select_related("profile")
     suggestions = []
     for user in users.exclude(pk__in=members).order_by("username")[:MAX_PEOPLE]:
         # The name others know the person by, besides the username.

@@ -80,7 +80,7 @@ def forget_table(instance: Attachment, **_signal: Any) -> None:
 def forget_chat(instance: ChatSession, **_signal: Any) -> None:
     """Delete the documents of a deleted chat."""
     topic = f"chat.{instance.pk}"
-    transaction.on_commit(partial(_delete_collection, topic), robust=True)
+    transaction.on_commit(partial(delete_collection, topic), robust=True)
     transaction.on_commit(partial(file_tables.delete_for_topic, topic), robust=True)
 
 
@@ -93,7 +93,8 @@ def _delete_unused(pk: int) -> None:
             ingestion.delete(document)
 
 
-def _delete_collection(topic: str) -> None:
+def delete_collection(topic: str) -> None:
+    """Delete the documents of a chat, or of a program's question."""
     for collection in DocumentCollection.objects.filter(topic=topic):
         for document in collection.documents.all():
             ingestion.delete(document)

@@ -71,7 +71,7 @@ def receive(
     max_bytes = configured.ATTACHMENT_MB.value * 1_000_000
     with store.stage(upload, name=name, max_bytes=max_bytes) as staged:
         mime_type = file_types.refine(staged.mime_type, name)
-        kind = _kind(mime_type, name)
+        kind = kind_of(mime_type, name)
         is_image = kind == Kind.IMAGE
         scaling: AbstractContextManager[ScaledImage | None] = (
             images.scale(staged, name, owner=user.pk) if is_image else nullcontext()
@@ -116,7 +116,8 @@ def clean_name(name: str) -> str:
     )
 
 
-def _kind(mime_type: str, name: str) -> str:
+def kind_of(mime_type: str, name: str) -> str:
+    """Return the kind of a file; raise FileRefused if nothing in it can be read."""
     if mime_type in IMAGE_TYPES or mime_type in {"image/heic", "image/avif"}:
         return Kind.IMAGE
     if mime_type in UNREADABLE_TYPES:

@@ -5,7 +5,7 @@ import logging
 from django.db import OperationalError, transaction
 
 from agents import runs
-from agents.access import masking
+from agents.access import api_keys, masking
 from agents.db import database
 from agents.db.periodic import periodic
 from agents.engine import fault_injection
@@ -73,7 +73,7 @@ def _claim_next(session: ChatSession) -> Message | None:
 def _start_message(session: ChatSession, message: Message) -> Message | None:
     """Return the message with its run, or None if it can't have one."""
     try:
-        with transaction.atomic():
+        with transaction.atomic(), api_keys.using(queue.api_key_of(message)):
             agent = run_factory.select_agent(message.agent_name, message.author)
             # It continues the branch that its sender saw, or sees now if that one is gone.
             tree = branches.read(message.session_id)

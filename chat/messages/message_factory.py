@@ -112,7 +112,7 @@ def _build_queued(
         client_id=draft.client_id,
         agent_name=draft.agent and agent.name,
         place=queue.next_place(session),
-        options=options.dump(),
+        options=options.dump() | queue.program_options(),
         parent_id=path[-1] if path else None,
     )
 

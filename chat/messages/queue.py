@@ -8,8 +8,9 @@ from django.db import transaction
 from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
+from agents.access import api_keys
 from agents.db.compiled_queries import compiled_query
-from agents.models import Run
+from agents.models import ApiKey, Run
 from chat import attachments
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
@@ -18,6 +19,7 @@ from chat.sessions import session_state
 from . import mentions
 
 MAX_QUEUED = 10
+KEY_OPTION = "api_key"  # among the options of a message that a program has queued
 
 
 def queued_messages(session: ChatSession) -> list[Message]:
@@ -39,6 +41,18 @@ def next_place(session: ChatSession) -> int:
             % {"most": MAX_QUEUED}
         )
     return (queued.aggregate(Max("place"))["place__max"] or 0) + 1
+
+
+def program_options() -> dict[str, int]:
+    """Return what a queued message notes of the program that sends it here."""
+    key = api_keys.current()
+    return {} if key is None else {KEY_OPTION: key.pk}
+
+
+def api_key_of(message: Message) -> ApiKey | None:
+    """Return the key with which a program has queued this message."""
+    pk = message.options.get(KEY_OPTION)
+    return None if pk is None else ApiKey.objects.filter(pk=pk).first()
 
 
 def move_to_front(session: ChatSession, user: User, pk: int | None) -> bool:
@@ -78,9 +92,12 @@ def clear(session: ChatSession) -> None:
 
 
 def drop_inactive(session: ChatSession) -> None:
-    """Drop queued messages of deactivated users."""
+    """Drop queued messages of deactivated users and of programs whose key was revoked."""
     for message in queued_messages(session):
-        if not message.author.is_active:
+        key = api_key_of(message)
+        is_of_program = KEY_OPTION in message.options
+        has_ended = is_of_program and (key is None or key.revoked_at is not None)
+        if has_ended or not message.author.is_active:
             message.delete()
 
 

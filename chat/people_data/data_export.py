@@ -25,6 +25,7 @@ from agents.insight.problems.models import ProblemChange
 from agents.insight.suggestions.models import Suggestion
 from agents.models import (
     AgentDraft,
+    ApiKey,
     Approval,
     AuditEntry,
     BudgetCounter,
@@ -43,6 +44,7 @@ from agents.models import (
     Sitemap,
     StyleSignal,
     ToolGrant,
+    Trigger,
     WorkflowVersion,
 )
 from agents.review import exports
@@ -328,15 +330,31 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         "cost",
         "seconds",
     )
+    key_columns = (
+        "name",
+        "prefix",
+        "scopes",
+        "requests_per_minute",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+        "revoked_at",
+    )
     notification_columns = ("event", "problem_id", "text", "created_at", "read_at")
-    schedule_columns = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
+    apps = ApiKey.objects.filter(user=user, app__isnull=False).annotate(app_name=F("app__name"))
+    start_columns = ("workflow_id", "agent_id", "question", "parameters", "enabled")
+    webhook_columns = ("description", "url", "events", "agent_id", "with_answer", "enabled")
     return [
+        ("connected-apps", apps, ("app_name", "scopes", "created_at", "last_used_at")),
         ("tool-permissions", ToolGrant.objects.filter(user=user), grant_columns),
         ("notifications", Notification.objects.filter(user=user), notification_columns),
-        ("schedules", Schedule.objects.filter(user=user), schedule_columns),
+        ("schedules", Schedule.objects.filter(user=user), ("cron", *start_columns)),
+        ("triggers", Trigger.objects.filter(user=user), ("name", *start_columns)),
+        ("webhooks", user.webhooks.all(), webhook_columns),
         ("agent-drafts", AgentDraft.objects.filter(editor=user), ("agent_id", "values")),
         ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
+        ("api-keys", ApiKey.objects.filter(user=user, app=None), key_columns),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("quotas", Quota.objects.filter(user=user), ("measure", "window", "limit")),

@@ -41,6 +41,7 @@ from agents.models import (
     RunAttachment,
     RunEvent,
     Schedule,
+    Trigger,
 )
 from agents.review.models import Example, Label, Note, Review
 from agents.web.library import personal_data
@@ -112,6 +113,8 @@ def begin(user: User, by: User | None) -> None:
         AuditPerson.objects.filter(pk=person.pk).update(leaves_at=timezone.now())
         get_user_model().objects.filter(pk=user.pk).update(is_active=False)
         Schedule.objects.filter(user=user).update(enabled=False)
+        Trigger.objects.filter(user=user).update(enabled=False)
+        user.webhooks.update(enabled=False, changed_at=timezone.now())
         if is_new:
             audit.record(by, audit.ERASURE_STARTED, person)
     jobs.cancel_all(user)

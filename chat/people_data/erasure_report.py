@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from agents.models import (
     AgentStep,
+    ApiKey,
     Approval,
     AuditEntry,
     Collection,
@@ -22,6 +23,7 @@ from agents.models import (
     RunEvent,
     Schedule,
     ToolGrant,
+    Trigger,
 )
 from agents.review.models import Comment, Example, Note, Rating, SavedView
 from agents.web.library import personal_data
@@ -130,6 +132,9 @@ def plan(user: User) -> ErasurePlan:
         _count(_("Lessons"), Experience.objects.filter(user=user)),
         _count(_("Projects"), Project.objects.filter(owner=user)),
         _count(_("Schedules"), Schedule.objects.filter(user=user)),
+        _count(_("Triggers"), Trigger.objects.filter(user=user)),
+        _count(_("Webhooks"), user.webhooks.all()),
+        _count(_("API keys"), ApiKey.objects.filter(user=user)),
         ErasureCount(
             what=_("Folders that MCP servers have for this user and their chats"), count=folders
         ),
@@ -178,8 +183,11 @@ def count_rows(user: User) -> list[ErasureCount]:
         Note.objects.filter(run__in=runs),
         Example._base_manager.filter(run__in=runs),
         Schedule.objects.filter(user=user),
+        Trigger.objects.filter(user=user),
+        user.webhooks.all(),
         SavedView.objects.filter(user=user),
         ToolGrant.objects.filter(user=user),
+        ApiKey.objects.filter(user=user),
         Folder.objects.filter(user=user),
         Collection.objects.filter(owner=user),
         personal_data.erasable_documents(user),

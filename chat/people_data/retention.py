@@ -19,14 +19,16 @@ from agents.metering.budgets import counters
 from agents.models import (
     AuditEntry,
     AuditPerson,
+    Collection,
     PeriodicJob,
     ReadingUsage,
     Run,
 )
+from agents.models.runs.runs import API_TOPIC_PREFIX
 from agents.review.experiments import service as experiments
 from agents.review.models import Example, Review
-from chat.attachments import uploads
-from chat.models import ChatSession, Message
+from chat.attachments import reading, uploads
+from chat.models import ApiRequest, ChatSession, Message
 from chat.sessions import batched_delete, server_files
 from chat.sharing import public_links
 from chat.transfer.imports import jobs
@@ -90,6 +92,8 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         note_store.delete_expired()
         invitations.delete_old()
         jobs.delete_old(started_at)
+        forgotten = started_at - ApiRequest.REMEMBERED_FOR
+        ApiRequest.objects.filter(created_at__lt=forgotten).delete()
         if cutoff:
             experiments.delete_old(cutoff)
         # For the health page.
@@ -170,4 +174,9 @@ def _prune_runs(cutoff: datetime, dry_run: bool) -> tuple[int, int, int]:
                 time.sleep(PAUSE_SECONDS)
     while batched_delete.delete_run_batch(runs):
         time.sleep(PAUSE_SECONDS)
+    # Files that programs sent with questions whose runs are deleted.
+    left = Run.objects.filter(topic=OuterRef("topic"))
+    files = Collection.objects.filter(topic__startswith=API_TOPIC_PREFIX)
+    for topic in files.exclude(Exists(left)).values_list("topic", flat=True):
+        reading.delete_collection(topic)
     return counts

@@ -4,7 +4,7 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 
 from agents.accounts.models import Profile
-from agents.insight.alerts.models import Delivery, Notification
+from agents.insight.alerts.models import AlertChannel, Delivery, Notification
 from agents.insight.problems.models import Problem
 from agents.insight.suggestions.models import Suggestion
 from agents.models import (
@@ -25,6 +25,7 @@ from agents.models import (
     RunEvent,
     Schedule,
     StyleSignal,
+    Trigger,
     WorkflowVersion,
 )
 from agents.review.experiments.models import ExperimentResult
@@ -72,7 +73,9 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Example: ("name", "question", "history", "observations", "expected", "checks", "tags"),
     ExperimentResult: ("name", "checks", "divergence", "problem"),
     SavedView: ("name", "query"),
-    Schedule: ("parameters", "trouble"),
+    Schedule: ("parameters", "question", "trouble"),
+    Trigger: ("name", "parameters", "question", "trouble"),
+    AlertChannel: ("description",),
     AgentVersion: ("note",),
     Profile: ("about_me", "answer_style"),
     Prompt: ("title", "text"),
@@ -84,7 +87,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     LogEntry: ("object_repr", "change_message"),
     Problem: ("message",),
     Suggestion: ("text",),
-    Delivery: ("subject", "text", "html", "payload"),
+    Delivery: ("subject", "text", "html", "payload", "responses"),
     Notification: ("text",),
 }
 # Configuration belongs to the installation: matches are only reported.

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.bench import accounts  # sets Django up
 
+from agents.access import api_keys  # isort: skip
 from agents.catalog import mcp_servers  # isort: skip
 from agents.models import Agent, McpServer, ToolRegistration  # isort: skip
 from agents.accounts.authentication import factors  # isort: skip
@@ -31,7 +32,8 @@ def plant(secrets: dict[str, str], provider: str, notes: str) -> dict[str, Any]:
     helper.tools.add(*tools)
     _models(secrets, provider)
     cookies = {role: accounts.signed_in(people[role]) for role in world.ROLES[1:]}
-    return {"cookies": cookies, "codes": codes, "ids": made.ids}
+    _key, token = api_keys.create(people["owner"], "CI", ["ask", "read"])
+    return {"cookies": cookies, "codes": codes, "ids": made.ids, "api_key": token}
 
 
 def _servers(

@@ -240,7 +240,8 @@ OWN_PAGES = {
     "agents.ModelConnection": ["1/refresh/", "1/test/"],
     "problems.Problem": ["1/decide/"],
     "suggestions.Suggestion": ["1/decide/"],
-    "alerts.AlertChannel": ["1/test/"],
+    "alerts.AlertChannel": ["1/test/", "1/rotate/", "1/replay/"],
+    "agents.Trigger": ["1/rotate/"],
     "alerts.SummarySchedule": ["1/preview/", "1/send/"],
     "agents.ToolRegistration": ["openapi/", "try/", "1/try/"],
 }

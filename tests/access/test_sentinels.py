@@ -125,6 +125,7 @@ class Sweep:
             Sentinel(
                 name="a link", value=TOKEN, belongs=("page * /join/*", "page * /shared/*")
             ),
+            Sentinel(name="API key", value=planted["api_key"]),
             *(Sentinel(name="recovery code", value=code) for code in planted["codes"]),
             *(self._session(visitor) for visitor in self.visitors.values() if visitor.token),
             *(
@@ -222,6 +223,7 @@ def _use(sweep: Sweep) -> None:
     """Take the main paths through the product, and many that fail."""
     _talk(sweep)
     _come_in(sweep)
+    _call(sweep)
     _administer(sweep)
     _take_away(sweep)
     _look_at_everything(sweep)
@@ -258,6 +260,18 @@ def _come_in(sweep: Sweep) -> None:
             figures = client.get("/metrics", headers=headers)
             sweep.more.append(Found(place="metrics", text=figures.text))
         assert figures.status_code == 200
+
+
+def _call(sweep: Sweep) -> None:
+    """Call with a key, with a broken one, and so that it fails."""
+    token = sweep.planted["api_key"]
+    with httpx2.Client(base_url=sweep.product.url) as client:
+        for value in (token, f"{token}x", f"{token} x"):
+            headers = {"Authorization": f"Bearer {value}"}
+            for path in ("/v1/models", "/api/v1/nothing", "/account/", "/v1/%00"):
+                answer = client.get(path, headers=headers)
+                sweep.more.append(Found(place=f"answer {path}", text=answer.text))
+            client.post("/v1/chat/completions", headers=headers, content=b"{")
 
 
 def _administer(sweep: Sweep) -> None:

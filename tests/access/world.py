@@ -13,11 +13,13 @@ from django.utils import timezone
 from django.utils.http import urlsafe_base64_encode
 
 from agents import runs
+from agents.access import api_keys
 from agents.accounts.models import Passkey, Visit
 from agents.accounts.users import invitations
 from agents.accounts.users import roles as roles_of_users
 from agents.console.system import logo_files
 from agents.db.installation import branding
+from agents.insight.alerts.models import AlertChannel
 from agents.knowledge import files
 from agents.knowledge.files import store
 from agents.models import (
@@ -31,6 +33,7 @@ from agents.models import (
     GuardrailPattern,
     McpServer,
     Memory,
+    OAuthApp,
     ReviewScope,
     Run,
     RunAttachment,
@@ -134,7 +137,13 @@ def _of_people(owner: Any, invited: Any) -> dict:
     session = elsewhere.cookies["sessionid"].value
     visit = Visit.objects.create(user=owner, session_id=session, way="password")
     key = Passkey.objects.create(user=owner, name="phone", key_id="a2V5", public_key="p")
+    app = OAuthApp.objects.create(client_id="app", name="Notes", source="registered")
+    expires_at = timezone.now() + timedelta(hours=1)
+    api_keys.create(owner, "Notes", ["ask"], app=app, expires_at=expires_at)
+    api_key, _secret = api_keys.create(owner, "CI", ["ask", "read"])
     return {
+        "account/apps/<int:pk>": app.pk,
+        "account/api-keys/<int:pk>": api_key.pk,
         "account/sessions/<int:pk>": visit.pk,
         "account/passkeys/<int:pk>": key.pk,
         "notifications/<int:pk>": owner.notifications.create(event="test").pk,
@@ -258,8 +267,12 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     prompt = Prompt.objects.create(user=owner, name="p", title="P", text="p", sharing="groups")
     prompt.groups.add(Group.objects.get_or_create(name="Team")[0])
     people["reader"].groups.add(*prompt.groups.all())
+    webhook = AlertChannel.objects.create(name=None, kind="webhook", owner=owner)
+    delivery = webhook.deliveries.create(event="test", status="sent", next_at=soon)
     return {
         **_library(people),
+        "account/webhooks/<int:pk>": webhook.pk,
+        "account/webhooks/<int:pk>/deliveries/<int:number>": delivery.pk,
         "chat/<int:pk>": chat.pk,
         "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,
@@ -290,6 +303,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "file_format": "csv",
         "traces/<int:pk>/text/<slug:name>": "answer",
         "digest": "ab" * 32,
+        "public_id": "unknown",
         "token": TOKEN,
         "ending": "json",
     }

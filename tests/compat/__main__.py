@@ -36,6 +36,9 @@ def main() -> None:
         sys.stdout.flush()
     if options.write:
         table.PAGE.write_text(table.page([results.last(row) for row in ROWS]))
+    if options.write or all(row.area == table.CONFORMANCE for row in wanted):
+        suites = [results.last(row) for row in ROWS if row.area == table.CONFORMANCE]
+        table.CONFORMANCE_PAGE.write_text(table.conformance_page(suites))
     sys.stdout.write(f"\n{len(wanted)} rows, {failed} failed.\n")
     sys.exit(1 if failed else 0)
 

@@ -158,6 +158,10 @@ class Installation:
             response.raise_for_status()
             return await response.read()
 
+    def script(self, *replies: wire.Reply) -> None:
+        """Let the model send these replies next."""
+        self._script += replies
+
     async def restart(self) -> None:
         await asyncio.to_thread(self.product.stop)
         await asyncio.to_thread(self.product.start, patience=START_SECONDS)

@@ -1,6 +1,8 @@
 """Installs the packages under var/compat, each set in an environment of its own."""
 
 import json
+import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,17 @@ PYTHON_SETS = {
     "uv": ("uv==0.13.8",),
     "phoenix": ("arize-phoenix==20.26.1",),
     "proxy": ("litellm[proxy]==1.106.2",),
+    "schemathesis": ("schemathesis==4.32.5",),
+    "langchain": ("langchain-openai==1.6.7",),
+    "llama-index": ("llama-index-llms-openai-like==0.8.1",),
+    "pydantic-ai": ("pydantic-ai-slim[openai]==2.68.0",),
+    # What the kit's pyproject.toml asks for.
+    "a2a-tck": (
+        *("pytest==9.2.0", "pytest-asyncio==1.5.0", "pytest-json-report==1.5.0"),
+        *("httpx", "requests", "responses", "deepdiff", "jsonschema", "packaging", "PyYAML"),
+        *("python-dotenv", "grpcio", "grpcio-tools", "grpcio-status", "proto-plus"),
+        *("protobuf", "googleapis-common-protos", "pyOpenSSL", "aiohttp"),
+    ),
 }
 # Servers that users start with uvx or npx, which install them themselves.
 UVX_PACKAGES = (
@@ -26,6 +39,7 @@ UVX_PACKAGES = (
     "mcp-server-git==2026.10.19",
     "mcp-server-time==2026.10.19",
 )
+NODE = "22.23.3"  # as a package of npm
 NODE_LOCK = HERE / "package-lock.json"
 
 
@@ -57,6 +71,25 @@ def python_programs(name: str) -> Path:
         _run(pip, "install", "--quiet", "--disable-pip-version-check", *PYTHON_SETS[name])
         stamp.write_text(wanted)
     return folder / "bin"
+
+
+@cache
+def node_path() -> str:
+    """Return a PATH with Node.js as MCP's suite needs it, installed if ours is older."""
+    found = os.environ["PATH"]
+    if (node := shutil.which("node")) is None:
+        raise NotTried("Node.js isn't installed.")
+    done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=60)
+    if int(done.stdout.strip().lstrip("v").partition(".")[0]) >= int(NODE.partition(".")[0]):
+        return found
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    package = f"node-{sys.platform}-{machine}"
+    folder = HOME / f"node-{NODE}"
+    binaries = folder / "node_modules" / package / "bin"
+    if not binaries.exists():
+        npm = ("npm", "install", "--silent", "--no-save", "--prefix", str(folder))
+        _run(*npm, f"{package}@{NODE}")
+    return f"{binaries}:{found}"
 
 
 def _run(*command: str) -> None:

@@ -1,7 +1,6 @@
 """The results as a table: printed as they come, and as docs/compatibility.md."""
 
 from collections.abc import Sequence
-from itertools import groupby
 from textwrap import shorten
 from typing import cast
 
@@ -9,6 +8,8 @@ from tests.compat.packages import ROOT
 from tests.compat.rows import Outcome, Result, Row
 
 PAGE = ROOT / "docs" / "compatibility.md"
+CONFORMANCE = "Conformance"  # the area of official suites
+CONFORMANCE_PAGE = ROOT / "docs" / "conformance.md"
 HEADER = """\
 # Compatibility
 
@@ -23,6 +24,15 @@ COLUMNS = """\
 | What | Version | Result | Seen | Real | Played back | Tried on |
 |---|---|---|---|---|---|---|
 """
+CONFORMANCE_HEADER = """\
+# Conformance
+
+The official test suites of the protocols that Ashiato speaks, run against a new installation,
+or with Ashiato as the client. `make conformance` runs them and writes this page.
+
+| Suite | Version | Passed | Tried on |
+|---|---|---|---|
+"""
 
 
 def line(result: Result) -> str:
@@ -35,9 +45,23 @@ def line(result: Result) -> str:
 def page(results: Sequence[Result]) -> str:
     """Return the page for docs/."""
     parts = [HEADER]
-    for area, found in groupby(results, key=lambda result: result.row.area):
+    for area in dict.fromkeys(result.row.area for result in results):
         parts.append(f"\n## {area}\n\n{COLUMNS}")
-        parts += [_row(result) for result in found]
+        parts += [_row(result) for result in results if result.row.area == area]
+    return "".join(parts)
+
+
+def conformance_page(results: Sequence[Result]) -> str:
+    """Return the page of the official suites for docs/."""
+    parts = [CONFORMANCE_HEADER]
+    for result in results:
+        passed = result.detail if result.outcome == "works" else result.outcome
+        cells = (result.row.name, result.row.version, passed, result.day)
+        parts.append(f"| {' | '.join(cells)} |\n")
+    noted = [result.row for result in results if result.row.notes]
+    if noted:
+        parts.append("\n## What isn't run\n\n")
+        parts += [f"- **{row.name}**: {row.notes}\n" for row in noted]
     return "".join(parts)
 
 

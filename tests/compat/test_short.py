@@ -64,3 +64,15 @@ async def test_a_process_that_left_its_group_does_not_outlive_its_row():
 
     assert status == 0, errors
     assert output.strip() == "['sleep'] []"
+
+
+def test_the_page_of_official_suites_lists_them_with_what_is_not_run():
+    suites = [row for row in ROWS if row.area == table.CONFORMANCE]
+    tried = [
+        Result(row=row, outcome="works", detail="7 of 7", day="2026-01-02") for row in suites
+    ]
+
+    page = table.conformance_page(tried)
+
+    assert page.count("| 7 of 7 | 2026-01-02 |") == len(suites)
+    assert all(row.notes in page for row in suites)

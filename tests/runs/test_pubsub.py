@@ -1,14 +1,17 @@
 """Every notification is received once, from any process."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 from channels.layers import InMemoryChannelLayer, channel_layers
 
+from agents.models import Run, RunEvent
 from agents.runs import pubsub
 
 pytestmark = pytest.mark.both_databases
 
+NOW = datetime(2026, 11, 19, tzinfo=UTC)
 TOLD = {"type": "told", "by": "another", "kind": "run.events", "facts": '{"run": 7}'}
 
 
@@ -131,3 +134,34 @@ async def test_a_hanging_channel_layer_does_not_block_subscribing(shared, monkey
         await pubsub.publish("chat.1", "run.events", run=7)
 
     assert heard == [("run.events", {"run": 7})]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_published_text_is_not_read_again_and_gaps_are_filled():
+    run = await Run.objects.acreate(query="Hi", topic="chat.9")
+    texts = [
+        RunEvent(
+            run=run, seq=seq, type="delta", time=NOW, data={"content": str(seq), "step": 1}
+        )
+        for seq in (1, 2, 3, 4)
+    ]
+    await texts[0].asave()
+
+    async def publish(row):
+        await pubsub.publish(
+            run.topic, pubsub.EVENTS_KIND, run=run.pk, events=[row.value.to_dict()]
+        )
+
+    events = pubsub.events(run, idle_seconds=5)
+    assert (await anext(events)).seq == 1
+    waiting = asyncio.create_task(anext(events))
+    await asyncio.sleep(0.2)
+    await publish(texts[1])  # not saved: only the message has it
+    assert (await waiting).data == {"content": "2", "step": 1}
+    await RunEvent.objects.abulk_create(texts[1:])
+    waiting = asyncio.create_task(anext(events))
+    await asyncio.sleep(0.05)
+    await publish(texts[3])  # the third was lost on the way
+    assert (await waiting).seq == 3
+    assert (await anext(events)).seq == 4
+    await events.aclose()

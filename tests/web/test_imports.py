@@ -45,6 +45,8 @@ HEAVY_PACKAGES = {
     "numpy": "comparing vectors: a search, memories, or a choice among many tools",
     "litellm": "models of providers that don't speak OpenAI's format",
     "fastmcp": "MCP servers",
+    "mcp": "MCP servers, and programs that use ours",
+    "starlette": "programs that use our MCP server",
     "sqlglot": "queries of databases",
     "PIL": "images, in a child process",
     "cv2": "images with text, in a child process",

@@ -9,7 +9,7 @@ from agents.access import permissions
 from agents.access.permissions import Restrictions
 from agents.db.configuration_rows import one_configuration
 from agents.engine.guardrails import Guardrails
-from agents.engine.loop import AskPersonTool, Capability, Context
+from agents.engine.loop import AskPersonTool, Capability, ClientTool, Context
 from agents.engine.planner import ReActPlanner
 from agents.engine.plans import ExecutionPlan, read_definition
 from agents.engine.privacy import Pseudonymizer
@@ -24,9 +24,14 @@ from agents.metering.budgets import payer_of
 from agents.models import Agent, Run, ToolRegistration
 from agents.models.sharing.collections import PROJECT_TOPIC_PREFIX
 
-from .. import agent_versions, custom_instructions, project_instructions
+from .. import (
+    agent_versions,
+    caller_instructions,
+    custom_instructions,
+    project_instructions,
+)
 from ..language_models import model_setups, planner_factory
-from ..tools import tool_factory
+from ..tools import client_tools, tool_factory
 from . import search_tools
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import active_patterns, guardrails_from
@@ -45,7 +50,10 @@ from .relations import (
 )
 
 # What a rerun or a user's choice can override.
-OVERRIDABLE_FIELDS = ("instructions", "fallback_models", "effort", "temperature")
+OVERRIDABLE_FIELDS = (
+    *("instructions", "fallback_models", "effort", "temperature"),
+    *("output_schema", "max_output_tokens"),
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class AgentConfig:
     limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
     pinned: frozenset[str] = frozenset()  # tools that are always sent
     capabilities: tuple[Capability, ...] = ()  # what its instructions contain
+    client_tools: tuple[ClientTool, ...] = ()  # functions of the program that asks
 
 
 @one_configuration()
@@ -171,8 +180,10 @@ def _load_config(
     capabilities: list[Capability] = []
     if documents:
         capabilities.append(Context("documents", documents))
+    functions: tuple[ClientTool, ...] = ()
     if is_first:
         capabilities += _user_instructions(run, agent, guardrails)
+        functions = client_tools.for_run(run)
     config = AgentConfig(
         agent,
         planners,
@@ -182,7 +193,8 @@ def _load_config(
         sub_agents,
         experts=experts,
         limits=tool_limits(links),
-        pinned=pinned_tools(links),
+        pinned=pinned_tools(links).union(tool.name for tool in functions),
+        client_tools=functions,
     )
     if is_first:
         capabilities += _recall(run, config)
@@ -196,13 +208,21 @@ def _guardrails(run: Run, agent: Agent, pseudonymizer: Pseudonymizer | None) -> 
 
 
 def _user_instructions(run: Run, agent: Agent, guardrails: Guardrails) -> list[Capability]:
-    """Return the instructions of the run's project or, if it has none, of its user."""
+    """Return the instructions of the run's project or, if it has none, of its user.
+
+    Those of the program that asks follow.
+    """
     source = "project"
     text = project_instructions.for_run(run)
     if not text:
         source = "profile"
         text = custom_instructions.for_run(run, agent)
-    return [Context(source, text)] if text and guardrails.accepts(text) else []
+    parts = {source: text, "caller": caller_instructions.for_run(run)}
+    return [
+        Context(source, text)
+        for source, text in parts.items()
+        if text and guardrails.accepts(text)
+    ]
 
 
 def _recall(run: Run, config: AgentConfig) -> list[Capability]:

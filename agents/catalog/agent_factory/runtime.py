@@ -131,6 +131,8 @@ async def _build_team(
                 AskPersonTool(config.experts, asker_approves=agent.asker_approves_questions)
             )
         tools = await registry(config.tool_rows, config.local_tools, added_tools)
+        for function in config.client_tools:  # never in place of one of the agent's own
+            tools.register(function)
         # Handoffs and questions are never allowed ahead.
         grantable = {row.name for row in config.tool_rows} - {t.name for t in added_tools}
         # Plans and panels get the history as it is.

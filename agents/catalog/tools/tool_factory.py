@@ -19,6 +19,7 @@ from agents.knowledge.media import image_models, services
 from agents.memory import RememberTool
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret
+from agents.tools.a2a import RemoteAgentTool
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.tools.http import HttpTool
@@ -134,11 +135,21 @@ def code_tool(row: ToolRegistration) -> FunctionTool | None:
     return tool
 
 
-def http_tool(row: ToolRegistration) -> HttpTool:
-    """Build an HTTP tool; raise ValueError if the row is invalid."""
-    function = row.definition if isinstance(row.definition, dict) else {}
+def http_tool(row: ToolRegistration) -> HttpTool | RemoteAgentTool:
+    """Build an HTTP tool or an agent elsewhere; raise ValueError if the row is invalid."""
+    definition = row.definition if isinstance(row.definition, dict) else {}
+    function = {**definition.get("function", definition), "name": row.name}
+    if "a2a" in function:
+        return RemoteAgentTool(
+            function,
+            row.endpoint,
+            headers=row.headers.reveal(),
+            egress=mcp_servers.egress(),
+            effect=cast(Effect | None, row.effect or None),
+            timeout=row.timeout,
+        )
     return HttpTool(
-        {**function.get("function", function), "name": row.name},
+        function,
         row.endpoint,
         method=row.method,
         headers=row.headers.reveal(),

@@ -120,6 +120,24 @@ SELF_ERASURE = _switch(
     default=False,
     environment="self_erasure",
 )
+PERSONAL_API_KEYS = _switch(
+    "personal_api_keys",
+    Section.PEOPLE,
+    _("Personal API keys"),
+    help=_("Users can make API keys. Turning this off also stops existing personal keys."),
+    default=True,
+)
+API_KEY_DAYS: Setting[int | None] = Setting(
+    key="api_key_days",
+    section=Section.PEOPLE,
+    label=_("API keys expire at the latest after"),
+    help=_("Applies to new keys. Empty: keys can be made that never expire."),
+    unit=DAYS,
+    default=None,
+    is_optional=True,
+    minimum=1,
+    maximum=3_650,
+)
 SUGGEST_USERS = _switch(
     "suggest_users",
     Section.PEOPLE,
@@ -127,6 +145,13 @@ SUGGEST_USERS = _switch(
     help=_("In share dialogs. Users can then find out who else has an account."),
     default=False,
     environment="suggest_users",
+)
+APP_REGISTRATION = _switch(
+    "app_registration",
+    Section.PEOPLE,
+    _("Apps can register themselves"),
+    help=_("Each user decides what an app can do. When off, only known apps can be connected."),
+    default=True,
 )
 SOCKETS: Setting[int] = Setting(
     key="user_sockets",

@@ -26,7 +26,7 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
         """Return what this user can decide: in their runs, or because they are asked.
 
         If a role must approve and has members, only they can. What a running tool asks is for
-        the run's user alone.
+        the run's user alone. Calls of a program's functions are for that program.
         """
         if not user.is_authenticated:
             return self.none()
@@ -41,7 +41,8 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
         permitted = (inside & is_own) | models.Q(why__in=PERSON_REASONS, role_name__in=roles)
         if can_raise_budgets(user):
             permitted |= models.Q(why=Approval.Why.BUDGET, role=APPROVERS)
-        return self.alias(role_name=Lower("role")).filter(permitted)
+        by_people = self.exclude(why=Approval.Why.CLIENT)
+        return by_people.alias(role_name=Lower("role")).filter(permitted)
 
     def waiting(self) -> Self:
         return self.filter(verdict=Approval.Verdict.WAITING)
@@ -88,6 +89,10 @@ class Approval(models.Model):
             _("This run has read text that could contain instructions to the model."),
         )
         BUDGET = "budget", _("This run has reached one of its limits.")
+        CLIENT = (
+            "client",
+            _("The program that asked calls this function and returns its result."),
+        )
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
@@ -171,6 +176,11 @@ class Approval(models.Model):
         return self.why == self.Why.PLAN
 
     @property
+    def is_client(self) -> bool:
+        """Whether only the program that asked can make this call."""
+        return self.why == self.Why.CLIENT
+
+    @property
     def is_budget(self) -> bool:
         """Whether it is about a limit that the run has reached."""
         return self.why == self.Why.BUDGET
@@ -192,6 +202,8 @@ class Approval(models.Model):
 
     def is_forbidden_for(self, user: int | None) -> bool:
         """Whether only others can decide: the run's user, or the role's members, if any."""
+        if self.is_client:
+            return True
         if self.is_elicitation:
             return user is None or user != self.run.user_id
         if self.why != self.Why.STEP or not self.role:

@@ -37,6 +37,8 @@ STOP_REASONS = {
 DRAFT_TOPIC_PREFIX = "trial."
 # Those of experiments, which are in no list and no figure unless asked for.
 EXPERIMENT_TOPIC_PREFIX = f"{DRAFT_TOPIC_PREFIX}experiment."
+# Those of programs, which keep their conversations themselves.
+API_TOPIC_PREFIX = "api."
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -415,7 +417,7 @@ class Run(models.Model):
     @property
     def stops_in_trace(self) -> bool:
         """Whether it is stopped on its trace page, because it is in no chat."""
-        return self.is_rerun or self.is_draft_run
+        return self.is_rerun or self.is_draft_run or self.topic.startswith(API_TOPIC_PREFIX)
 
     @property
     def is_continuation(self) -> bool:

@@ -21,6 +21,7 @@ from .filter_queries import (
     by_flag,
     by_group,
     by_guardrail,
+    by_key,
     by_kind,
     by_label,
     by_model,
@@ -183,6 +184,7 @@ ALL_FIELDS = [
         ),
         refusal=_("Only reviewers can filter by group."),
     ),
+    _make_field("key", _("API key that started the run"), "ci", parse_name, by_key),
     _make_field(
         "before", _("started before this date"), "2026-11-01", parse_day, started_before
     ),

@@ -13,7 +13,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from agents.engine.loop import StopReason
 from agents.metering.figures.models import ModelSummary, RunSummary
-from agents.models import Agent, AgentStep, Approval, Run
+from agents.models import Agent, AgentStep, ApiKey, Approval, Run
 from agents.models.runs.runs import (
     ACTIVE_SECONDS,
     DRAFT_TOPIC_PREFIX,
@@ -202,6 +202,11 @@ def by_user(pattern: NamePattern) -> Q:
         return Q(user__in=get_user_model().objects.filter(username=name).values("pk"))
     by_name = _name_filter("username")(pattern) | _name_filter("profile__display_name")(pattern)
     return Q(user__in=get_user_model().objects.filter(by_name).values("pk"))
+
+
+def by_key(pattern: NamePattern) -> Q:
+    """Filter by the name of the API key with which a program started the run."""
+    return Q(api_key__in=ApiKey.objects.filter(_name_filter("name")(pattern)).values("pk"))
 
 
 def by_rating(name: str) -> Q:

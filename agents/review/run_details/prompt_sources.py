@@ -16,7 +16,7 @@ from agents.models import Experience
 MAX_CHARS = 1_000_000  # counting more would take too long for a page
 # In the order in which a request has them.
 ORDER = (
-    *("agent", "documents", "profile", "project", "tools", "summary", "history"),
+    *("agent", "documents", "profile", "project", "caller", "tools", "summary", "history"),
     *("memory", "project_memory", "experiences", "files", "question", "passages", "results"),
 )
 
@@ -41,6 +41,7 @@ def source_label(source: str) -> str:
         "agent": _("Agent's instructions"),
         "profile": _("Custom instructions (profile)"),
         "project": _("Project instructions"),
+        "caller": _("Instructions of the calling program"),
         "documents": _("Searchable documents"),
         "memory": _("Memory"),
         "project_memory": _("Project memory"),

@@ -98,6 +98,12 @@ ALL_COLUMNS = [
         value=lambda row: row.view.user_name,
         needs=PEOPLE,
     ),
+    Column(
+        name="key",
+        label=_("API key"),
+        key=F("api_key__name"),
+        value=lambda row: row.view.api_key_name,
+    ),
     _number(
         "steps",
         _("Turns"),

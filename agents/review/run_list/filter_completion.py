@@ -48,7 +48,7 @@ def known_values(user: User) -> dict[str, list[str]]:
     runs = Run.objects.for_user(user)
     recent = list(
         runs.order_by("-pk").values_list(
-            "agent_name", "model", "version", "step_types", "user__username"
+            "agent_name", "model", "version", "step_types", "user__username", "api_key__name"
         )[:RECENT_RUNS]
     )
     agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
@@ -58,6 +58,7 @@ def known_values(user: User) -> dict[str, list[str]]:
         "agent": _distinct([*agents, *(row[0] for row in recent)]),
         "model": _distinct(row[1] for row in recent),
         "version": _distinct(row[2] for row in recent),
+        "key": _distinct(row[5] for row in recent),
         # A model can call a tool that doesn't exist, by any name.
         "tool": [name for name in tools if masking.mask_text(name) == name],
     }

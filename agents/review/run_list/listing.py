@@ -244,6 +244,17 @@ class RunSearch:
         readable = self._readable_pks(run.pk for run in matches)
         return [run for run in matches if run.pk in readable], last
 
+    def page(self, older: int | None, limit: int) -> tuple[list[int], int | None]:
+        """Return up to this many matches before a run, and where the next page starts."""
+        if not self.is_discreet:
+            self.limit = limit + 1
+        matches, last = self.find(_scan_ranges(self.user, self.run_filter, older))
+        pks = [match.pk for match in matches[:limit]]
+        if len(matches) > limit:
+            return pks, pks[-1]
+        is_unread = last > 1 and Run.objects.filter(pk__lt=last).exists()
+        return pks, last if is_unread else None
+
     def chunks(self, size: int) -> Iterator[list[int]]:
         """Yield all matches, newest first, without a limit; for exports."""
         last: int | None = None
@@ -313,7 +324,9 @@ def _scan_ranges(user: User, run_filter: Filter, older: int | None) -> list[rang
 def load_rows(pks: list[int], reader: Any, names: Collection[str] = ()) -> list[RunRow]:
     """Load these runs, in this order, as their reader can see them, for these columns."""
     runs = (
-        Run.objects.filter(pk__in=pks).select_related("user__profile").defer(*DEFERRED_FIELDS)
+        Run.objects.filter(pk__in=pks)
+        .select_related("user__profile", "api_key")
+        .defer(*DEFERRED_FIELDS)
     )
     order = {pk: position for position, pk in enumerate(pks)}
     ratings = Counter(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))

@@ -14,7 +14,7 @@ from agents.access import audit, masking
 from agents.access.requests import UserRequest
 from agents.db import database, errors
 from agents.models import Run
-from agents.models.runs.runs import DRAFT_TOPIC_PREFIX
+from agents.models.runs.runs import API_TOPIC_PREFIX, DRAFT_TOPIC_PREFIX
 from agents.review.replays import reruns
 from agents.review.replays.forms import RerunForm
 from agents.review.run_details.audited_reading import ReadableRun, open_run
@@ -48,6 +48,7 @@ async def stop(request: UserRequest, pk: int) -> HttpResponse:
 def _get_own_rerun(request: UserRequest, pk: int) -> Run:
     own_runs = Run.objects.for_user(request.user).filter(user=request.user)
     is_outside_chat = Q(origin_step__isnull=False) | Q(topic__startswith=DRAFT_TOPIC_PREFIX)
+    is_outside_chat |= Q(topic__startswith=API_TOPIC_PREFIX)
     return get_object_or_404(own_runs.filter(is_outside_chat), pk=pk)
 
 

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET
 
 from agents.access import masking
 from agents.access.requests import UserRequest
+from agents.engine.material import unwrap
 from agents.models import AgentStep, Approval, Run
 from agents.review.run_details import turns
 from agents.review.run_details.audited_reading import ReadableRun, open_run
@@ -24,6 +25,7 @@ from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.decisions.approvals import ApprovalView
 from agents.web.sandbox import allow_frames
+from agents.web.workflows import automatic
 
 from .listing import ListLook
 
@@ -50,7 +52,7 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     nearby_turns = turns.turns_around(readable.row, request.user, request.session)
     context = {
         "view": view,
-        "question": view.query,
+        "question": unwrap(view.query),  # without the marks around what a webhook said
         "chat_url": view.chat_url if readable.row.has_participant(request.user) else "",
         "is_own": readable.is_own,
         "list_href": look.url(query),
@@ -61,6 +63,7 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
         "newer": newer,
         "older": older,
         "origin": readable.row.origin_id,
+        "started_by": automatic.origin_of(readable.row.topic),
         "disconnections": readable.row.disconnections.count(),
         "replaced": count_replaced_values(readable.row),
         "is_unkept": is_masked_at_rest(readable.row),
@@ -74,7 +77,7 @@ def run_steps(request: UserRequest, pk: int) -> HttpResponse:
     view = open_run(request, pk).view()
     text = request.GET.get("after", "")
     start = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
-    context = {"view": view, "rows": view.steps[start:], "question": view.query}
+    context = {"view": view, "rows": view.steps[start:], "question": unwrap(view.query)}
     template = "trace/steps.html#rows" if request.htmx else "trace/steps.html"
     return render(request, template, context)
 

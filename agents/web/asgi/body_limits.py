@@ -15,9 +15,12 @@ from agents.access.authentication import SessionStore
 from agents.db.installation import configured
 
 from ..api_errors import is_api
+from ..error_pages import HOOK_PREFIX
 
 # For everything without a session: sign-in, invitations, passkeys.
 ANONYMOUS_BYTES = 64 * 1024
+# Other services call triggers, which say themselves that a body is too large.
+HOOK_BYTES = 320 * 1024
 # The other fields of a form with a file, and the lines between its parts.
 FORM_BYTES = settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 64 * 1024
 # Of larger bodies, a user sends these at once; others wait. Each is on the disk, perhaps twice,
@@ -54,6 +57,8 @@ def find_sender(path: str, cookies: str, authorization: str = "") -> Sender:
         # Programs send files in messages, too.
         file_size = max(configured.ATTACHMENT_MB.value, configured.DOCUMENT_MB.value)
         return Sender(user=api_key.user_id, max_bytes=FORM_BYTES + file_size * MEGABYTE)
+    if path.startswith(HOOK_PREFIX):
+        return Sender(user=None, max_bytes=HOOK_BYTES)
     key = parse_cookie(cookies).get(settings.SESSION_COOKIE_NAME)
     user = authentication.session_user(SessionStore(key)) if key else None
     if user is None or not user.is_authenticated:

@@ -2,10 +2,11 @@
 
 import hashlib
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from wsgiref.headers import Headers
 
-PACKAGES = ("django", "django-htmx")
+PACKAGES = ("django", "django-htmx", "django-ninja")
 FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -21,6 +22,14 @@ def compute_version(folder: Path) -> str:
         digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+def package_folder(package: str) -> Path:
+    """Return where a package is, without importing it."""
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
 
 
 def cache_forever(headers: Headers, path: str, url: str) -> None:

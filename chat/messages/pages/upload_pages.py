@@ -1,5 +1,9 @@
 """Files of the composer and of messages: upload, progress, removal, and their content."""
 
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -36,24 +40,30 @@ def uploads(request: UserRequest) -> HttpResponse:
     upload = request.FILES.get("file")
     if upload is None:
         return JsonResponse({"problem": _("Choose a file first.")}, status=422)
-    agent = _agent(request)
+    agent = request.POST.get("agent", "")
     model = request.POST.get("model", "")
-    # If the model doesn't see, the text in an image must be read.
-    reads_images = agent is not None and not planner_factory.sees_images(agent, model)
-    is_private = agent is not None and agent.personal_data == Agent.PersonalData.HIDDEN
     try:
-        attachment = attachments.receive(
-            request.user, upload, reads_images=reads_images, is_private=is_private
-        )
+        attachment = receive(request.user, upload, agent, model)
     except FileRefused as reason:
         return JsonResponse({"problem": str(reason)}, status=422)
     return JsonResponse(FileView(attachment).to_json(), status=201)
 
 
-def _agent(request: UserRequest) -> Agent | None:
+def receive(
+    user: User, upload: "UploadedFile[Any]", agent_name: str = "", model: str = ""
+) -> Attachment:
+    """Save a file that is to be sent to this agent; raise FileRefused."""
+    agent = _agent(agent_name, user)
+    # If the model doesn't see, the text in an image must be read.
+    reads_images = agent is not None and not planner_factory.sees_images(agent, model)
+    is_private = agent is not None and agent.personal_data == Agent.PersonalData.HIDDEN
+    return attachments.receive(user, upload, reads_images=reads_images, is_private=is_private)
+
+
+def _agent(name: str, user: User) -> Agent | None:
     """Return the agent that is chosen in the composer."""
     try:
-        return run_factory.select_agent(request.POST.get("agent", ""), request.user)
+        return run_factory.select_agent(name, user)
     except MessageRejected:
         return None
 
@@ -96,7 +106,7 @@ def choose_reading(request: UserRequest, pk: int) -> HttpResponse:
 
 def _too_long(request: UserRequest, view: FileView) -> str:
     """Return why a file can't be sent whole to the chosen model."""
-    agent = _agent(request)
+    agent = _agent(request.POST.get("agent", ""), request.user)
     if agent is None:
         return ""
     model = request.POST.get("model", "")

@@ -172,6 +172,7 @@ async def test_a_message_passes_at_most_eight_functions_to_its_row(person, monke
 # Once per connection, and a decorator.
 NOT_COUNTED = {
     "OriginValidator.__call__",
+    "ProgramSockets.__call__",
     "LiveConsumer.__call__",
     "retry_on_conflict.<locals>.wrapped",
 }

@@ -426,6 +426,10 @@ DELETED = {
     "agents.Deletion": "kind object_id name rows",
     "agents.McpSignIn": "url tokens client metadata",
     "agents.McpSignInAttempt": "state next_url response error",
+    "agents.ApiKey": "name prefix digest scopes",
+    "agents.AuthorizationCode": "digest scopes redirect_uri challenge",
+    "agents.DeviceCode": "digest user_code_digest scopes",
+    "agents.OAuthGrant": "family_digest secret_digest scopes",
     "agents.Personalization": "chosen learned",
     "agents.ToolGrant": "agent_name digest topic",
     "people.Profile": "display_name skeleton language time_zone",
@@ -460,11 +464,17 @@ NO_WORDS = {
         "name description rerank_model definition pending endpoint headers"
     ),
     "agents.Agent": "name model roles fallback_models output_schema",
+    # What an app says about itself.
+    "agents.OAuthApp": (
+        "client_id secret_digest auth_method name homepage redirect_uris grant_types"
+    ),
     "agents.Membership": "topic",
     "agents.HiddenTopic": "topic",
     "agents.OutsideTextTopic": "topic",
     "agents.Workflow": "name description",
     "agents.Schedule": "cron accepted",
+    "agents.Trigger": "public_id verification secret previous_secret",
+    "agents.TriggerCall": "digest",
     "agents.Run": "topic agent_name model dialect route version owner step_types",
     "agents.Disconnection": "page",
     "agents.AgentTool": "description",
@@ -501,6 +511,8 @@ NO_WORDS = {
     "agents.ChunkVector": "vector",
     "agents.ServerProcess": "name version stalled_in mcp_instances",
     "agents.AgentStep": "agent_name call_id action",
+    # Addresses and secrets of programs, deleted with their runs.
+    "agents.PushTarget": "name url token scheme credentials sent_status last_error",
     "agents.ReadingUsage": "digest model",
     "review.ReviewQueue": "name",
     "review.Criterion": "name about",
@@ -524,9 +536,9 @@ NO_WORDS = {
     "problems.ProblemTag": "value",
     "problems.ProblemChange": "details",
     "suggestions.Suggestion": "subject figures",
-    "alerts.AlertChannel": "name addresses url secret base_url",
+    "alerts.AlertChannel": "name addresses url secret previous_secret base_url events",
     "alerts.AlertRule": "name",
-    "alerts.Delivery": "address last_error",
+    "alerts.Delivery": "address last_error key",
     "alerts.SummarySchedule": "name",
     "people.Attempts": "key",
     "chat.ChatSession": "options",
@@ -534,6 +546,7 @@ NO_WORDS = {
     "chat.Message": "agent_name options client_id",
     "chat.Attachment": "mime_type",
     "chat.PublicLink": "digest",
+    "chat.ApiRequest": "key_digest digest",
 }
 TEXT_FIELDS = (
     *(models.CharField, models.TextField, models.JSONField),

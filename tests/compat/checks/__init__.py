@@ -1,9 +1,23 @@
 """The checks, in the order of the page."""
 
-from tests.compat.checks import mcp, clients, identity, models, monitors  # noqa: F401, I001
+from tests.compat.checks import (  # noqa: F401, I001
+    mcp,
+    mcp_server,
+    oauth,
+    rest,
+    a2a,
+    openai_clients,
+    webhooks,
+    clients,
+    identity,
+    models,
+    monitors,
+)
 
 AREAS = {
     "MCP servers",
+    "Conformance",
+    "Ways in",
     "MCP configurations",
     "Identity providers",
     "Model servers",

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents import runs
-from agents.access import audit
+from agents.access import api_keys, audit
 from agents.console.activity.deletion import CascadeDeleteAdmin
 from agents.console.admin_classes.read_only import ReadOnlyAdmin
 from agents.insight.alerts.models import AlertChannel, Delivery
@@ -24,6 +24,7 @@ from agents.models import (
     Chunk,
     Document,
     EmbeddingIndex,
+    OAuthApp,
     Run,
     RunEvent,
 )
@@ -95,6 +96,8 @@ def test_single_rows_have_no_delete_button(model, admin_client, chat):
     Problem.objects.create(fingerprint="a", algorithm=1, first_seen=now, last_seen=now)
     channel = AlertChannel.objects.create(name="Team")
     Delivery.objects.create(channel=channel, event="test", subject="A", next_at=now)
+    api_keys.create(chat.user, "CI", ["ask"])
+    OAuthApp.objects.create(name="Editor", client_id="editor", source="registered")
     row = model._default_manager.first()
 
     listed = admin_client.get(page(model, "changelist")).text

@@ -3,6 +3,8 @@
 import pytest
 from django.contrib.auth.models import Group
 
+from agents.access import api_keys
+from agents.console.metering.budgets import budget_rows
 from agents.console.system.config_files import exporter, importer
 from agents.metering.budgets.windows import window_start
 from agents.models import AuditEntry, BudgetCounter, Quota
@@ -53,6 +55,24 @@ def test_a_wrong_limit_gets_a_sentence(admin_client, form, sentence):
 
     assert sentence in response.text
     assert not Quota.objects.exists()
+
+
+def test_a_limit_of_an_api_key_has_its_runs_and_is_in_no_file(admin_client, admin_user, person):
+    key = api_keys.create(person, "Nightly report", ["ask"])[0]
+    add(admin_client, scope="key", api_key=key.pk, user=person.pk)
+    row = Quota.objects.get()
+    spend(f"key:{key.pk}", 4_500_000)
+
+    assert (row.owner, row.user, row.limit) == (key, None, 5_000_000)
+    [budget] = budget_rows([row])
+    assert (budget.percent, budget.title) == (90, "Nightly report")
+    assert "key%3A%22Nightly+report%22" in budget.runs_url
+    page = admin_client.get("/admin/agents/quota/?scope=key&usage=near")
+    assert list(page.context["cl"].result_list) == [row]
+    found = admin_client.get(f"/admin/agents/apikey/{key.pk}/change/").context["budget_rows"]
+    assert [shown.row for shown in found] == [row]
+    everything = exporter.ExportSelection(kinds=["limits"])
+    assert "Nightly report" not in exporter.export(admin_user, everything)
 
 
 def test_a_second_limit_of_the_same_kind_is_refused_with_a_sentence(admin_client):

@@ -31,8 +31,8 @@ def test_no_list_displays_choices_as_they_are_stored():
 
 def test_the_filter_of_a_list_has_the_same_labels_as_its_badges(admin_client):
     rows = [AlertChannel(name=name, kind="webhook") for name in ("on call", "office")]
-    channel, _other = AlertChannel.objects.bulk_create(rows)
-    Delivery.objects.create(channel=channel, event="test", next_at=timezone.now())
+    for channel in AlertChannel.objects.bulk_create(rows):
+        Delivery.objects.create(channel=channel, event="test", next_at=timezone.now())
 
     text = admin_client.get(LISTS, {"status__exact": "pending"}).text
 

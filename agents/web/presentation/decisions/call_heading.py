@@ -34,6 +34,8 @@ def call_heading(approval: Approval, tool: ToolRegistration | None) -> str:
     name = approval.tool
     if approval.is_unknown:
         return _("Did %(tool)s finish?") % {"tool": name}
+    if approval.is_client:
+        return _("The program calls %(tool)s") % {"tool": name}
     if approval.is_sharing:
         arguments = decode_json(approval.arguments)
         group = str(arguments.get("role", "")) if isinstance(arguments, dict) else ""

@@ -87,6 +87,11 @@ class RunView(RunFeedback):
         return routes.get(self.run.route, "")
 
     @property
+    def api_key_name(self) -> str:
+        """The key of the program that started the run, if one did."""
+        return self.run.api_key.name if self.run.api_key else ""
+
+    @property
     def duration_ms(self) -> float | None:
         """How long the run worked, without waiting for people."""
         return None if self.run.active is None else self.run.active * 1000

@@ -46,7 +46,14 @@ def test_a_file_has_alerts_without_secrets(alerts, agent, person):
     text = export_text()
     told = yaml.safe_load(text)
 
-    slack = {"kind": "webhook", "has_secret": True, "enabled": True, "has_url": True}
+    slack = {
+        "kind": "webhook",
+        "events": [],
+        "agent": None,
+        "with_answer": False,
+        "enabled": True,
+        "has_url": True,
+    }
     assert told["alert_channels"]["Slack"] == slack
     assert told["alert_channels"]["Mail"]["people"] == [person.username]
     assert told["alert_rules"]["New"]["agents"] == [agent.name]
@@ -69,9 +76,8 @@ def test_an_import_recreates_alerts_and_says_what_to_enter(alerts):
     outcome = apply_file(text, TerminalUser())
 
     assert outcome.is_done, outcome
-    assert {t.name: t.needs for t in outcome.items if t.needs} == {
-        "Slack": ("signing secret", "URL")
-    }
+    assert {t.name: t.needs for t in outcome.items if t.needs} == {"Slack": ("URL",)}
+    assert AlertChannel.objects.get(name="Slack").secret
     assert SummarySchedule.objects.get().next_at is not None
     assert AlertChannel.objects.get(name="Mail").base_url == "http://testserver/"
     AlertChannel.objects.filter(name="Slack").update(url=URL, secret=SECRET)
@@ -79,7 +85,7 @@ def test_an_import_recreates_alerts_and_says_what_to_enter(alerts):
 
 
 def test_a_changed_channel_keeps_its_url_and_secret(alerts):
-    text = export_text().replace("has_secret: true\n    enabled: true", "enabled: false", 1)
+    text = export_text().replace("false\n    enabled: true", "false\n    enabled: false", 1)
     assert apply_file(text, TerminalUser()).is_done
 
     slack = AlertChannel.objects.get(name="Slack")
@@ -92,7 +98,7 @@ def test_a_changed_channel_keeps_its_url_and_secret(alerts):
         (("kind: webhook", "kind: pigeon"), "Must be notification, email or webhook."),
         (("kind: webhook", "kind: email"), "Unknown setting: has_url."),
         (("has_url: true", "url: https://x.example.com"), "Unknown setting: url."),
-        (("has_secret: true", "has_secret: abc"), "Secrets can't be imported from a file."),
+        (("with_answer: false", "has_secret: abc"), "Secrets can't be imported from a file."),
         (("    - ada\n", "    - nemo\n"), "There's no user named nemo."),
         (("    - helper\n", "    - nemo\n"), "There's no agent named nemo."),
         (("a@example.com", "nonsense"), "nonsense isn't an email address."),

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0014_api_keys"), ("chat", "0004_embeds")]
+    dependencies = [("agents", "0014_api_keys"), ("chat", "0003_deleted_prompts")]
     operations = [
         migrations.CreateModel(
             name="ApiRequest",
