@@ -200,8 +200,8 @@ async def events(
 
 def _unread(run: int, seq: int) -> list[RunEvent] | None:
     """Return a run's events after this number; None if it has ended and there are no more."""
-    if events := _events_after(run, seq):
-        return events
+    if unread := _events_after(run, seq):
+        return unread
     if any(status in Run.LIVE for status in _status(run)):
         return []
     # The last events are saved before the run ends.

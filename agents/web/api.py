@@ -42,9 +42,9 @@ def stream_response(stream: AsyncIterator[str | bytes]) -> StreamingHttpResponse
     return response
 
 
-async def sse_frames(events: AsyncIterator[Event | None]) -> AsyncIterator[str]:
+async def sse_frames(stream: AsyncIterator[Event | None]) -> AsyncIterator[str]:
     """Yield events as server-sent events, and a comment when none came for a while."""
-    async for event in events:
+    async for event in stream:
         if event is None:
             yield ": still here\n\n"
         else:

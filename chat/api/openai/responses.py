@@ -80,7 +80,7 @@ async def create(request: HttpRequest) -> HttpResponseBase:
 
 
 @require_http_methods(["GET", "DELETE"])
-async def response(request: HttpRequest, id: str) -> HttpResponseBase:
+async def stored_response(request: HttpRequest, id: str) -> HttpResponseBase:
     """Return a stored response, or delete it; its trace stays as long as others."""
     caller = caller_of(request)
     started = await database.run(_stored, caller, id)

@@ -11,7 +11,7 @@ urlpatterns = [
     path("embeddings", embeddings.create),
     path("responses", responses.create),
     path("responses/compact", responses.compact),
-    path("responses/<str:id>", responses.response),
+    path("responses/<str:id>", responses.stored_response),
     path("responses/<str:id>/cancel", responses.cancel),
     path("responses/<str:id>/input_items", responses.input_items),
 ]
