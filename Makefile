@@ -10,7 +10,7 @@ NO_PACKAGES := Can't install the packages. Check the network. They are prebuilt 
 # Tests start hundreds of processes; bytecode that one of them compiled is reused by the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run scale s3 otlp video scale-demo test test-quick test-all check audit conformance faults bench bench-scaled bench-peers messages screenshots lock dist
+.PHONY: help run scale s3 otlp video scale-demo test test-quick test-all check audit conformance quality faults bench bench-scaled bench-peers messages screenshots lock dist
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -76,6 +76,9 @@ compat: .venv/dev chromium ## install published MCP servers, an identity provide
 
 conformance: .venv/dev ## run the official suites of the protocols and write docs/conformance.md (needs npm and the network)
 	@$(BIN)/python -m tests.compat --only conformance
+
+quality: .venv/dev ## measure documents, answers and learning, and write docs/quality.md; ONLY=evidence measures one part
+	@$(BIN)/python -m tests.quality $(if $(ONLY),--only $(ONLY))
 
 faults: .venv/dev redis ## inject hundreds of faults and check the outcome; ONLY="F01 F30" runs some
 	@$(BIN)/python -m tests.faults $(if $(ONLY),--only $(ONLY))
