@@ -32,6 +32,7 @@ from agents.metering.budgets import Payer, check_calls, recorded, starts
 from agents.metering.figures import titles as title_usage
 from agents.models import Agent, Run
 from agents.runs import pubsub
+from agents.runs.observability import metrics
 from chat.models import ChatSession, Message
 
 from . import deletion
@@ -280,6 +281,7 @@ def _save_title(unnamed: Unnamed, reply: PlainReply | None) -> str:
     changes: dict[str, Any]
     if reply is not None:
         title_usage.record(unnamed.run.pk, reply.usage)
+        metrics.event_counters.count_title(reply.usage)
         changes = {
             "title": _clean(reply.text, unnamed.run),
             "title_tokens": reply.tokens,

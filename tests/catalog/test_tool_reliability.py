@@ -13,13 +13,14 @@ from tests.conftest import run_question
 pytestmark = pytest.mark.django_db
 
 
-def make_calls(tool, count, failures, user=None):
+def make_calls(tool, count, failures, user=None, *, topic="chat.9", failed_tool=""):
     now = timezone.now()
-    run = Run.objects.create(query="?", topic="chat.9", status="completed", user=user)
+    run = Run.objects.create(query="?", topic=topic, status="completed", user=user)
     AgentStep.objects.bulk_create(
         AgentStep(
             run=run, number=AgentStep.objects.count() + number, kind="tool", action=tool,
             status="failed" if number < failures else "done", started_at=now, ended_at=now,
+            failed_tool=failed_tool,
         )
         for number in range(count)
     )  # fmt: skip
@@ -31,6 +32,29 @@ def test_tools_with_enough_calls_are_counted():
 
     found = tool_reliability.count()
     assert {name: one[:2] for name, one in found.items()} == {"database": (30, 12)}
+
+
+def test_a_call_rescued_by_the_fallback_is_a_failure_of_the_tool(person):
+    make_calls("database", 21, 0, person)
+    make_calls("backup", 63, 0, person, failed_tool="database")
+
+    assert tool_reliability.count()["database"][:2] == (84, 63)
+    assert is_preferred()
+
+
+def test_calls_of_experiments_and_tests_are_not_counted(person):
+    for topic in ("trial.1", "trial.experiment.1.a"):
+        make_calls("database", 30, 30, person, topic=topic)
+
+    assert tool_reliability.count() == {}
+
+
+def test_one_run_from_the_command_line_changes_nothing_for_a_single_user(person):
+    make_calls("database", 40, 30, person)
+    make_calls("backup", 40, 0, person)
+    make_calls("database", 1, 0)
+
+    assert is_preferred()
 
 
 def is_preferred():

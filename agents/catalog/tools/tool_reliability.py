@@ -14,21 +14,21 @@ from datetime import timedelta
 from typing import Any, NamedTuple, Self
 
 from django.db import connections
-from django.db.models import Count, Min, Q
+from django.db.models import Min
 from django.utils import timezone
 
 from agents.engine.intervals import Interval, wilson
 from agents.engine.loop import Capability, RunLoop
 from agents.engine.sentences import Sentence as _
 from agents.engine.tool import ToolRegistry
-from agents.models import AgentStep, Run
+from agents.metering import tool_calls
+from agents.models import Run
 
 logger = logging.getLogger(__name__)
 
 WINDOW = timedelta(days=7)
 INTERVAL_SECONDS = 600.0
 MIN_CALLS = 20
-Status = AgentStep.Status
 
 
 class Reliability(NamedTuple):
@@ -43,12 +43,21 @@ class Reliability(NamedTuple):
     highest: float
 
     @classmethod
-    def of(cls, per_user: Sequence[tuple[int, int]], *, is_shared: bool = True) -> Self:
+    def of(
+        cls,
+        per_user: Sequence[tuple[int, int]],
+        *,
+        without_user: tuple[int, int] = (0, 0),
+        is_shared: bool = True,
+    ) -> Self:
         """Return it for the calls and failures of each person.
 
-        If only one person uses tools at all, there is no one to protect from them.
+        If only one person uses tools at all, there is no one to protect from them. Runs
+        without a user are from the command line, so their calls always count.
         """
-        calls, failures = (sum(counts) for counts in zip(*per_user, strict=True))
+        counted = [*per_user, without_user]
+        calls = sum(n for n, _failed in counted)
+        failures = sum(failed for _n, failed in counted)
         without_each_user = (
             [(calls - n, failures - failed) for n, failed in per_user] if is_shared else []
         )
@@ -112,19 +121,20 @@ def count() -> dict[str, Reliability]:
     first = recent.aggregate(first=Min("pk"))["first"]
     if first is None:
         return {}
-    ended = AgentStep.objects.filter(
-        kind=AgentStep.Kind.TOOL, status__in=[Status.DONE, Status.FAILED], run__gte=first
-    )
-    failed = Count("pk", filter=Q(status=Status.FAILED))
-    rows = ended.order_by().values_list("action", "run__user")
-    tools: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    users = set()
-    for name, user, calls, failures in rows.annotate(Count("pk"), failures=failed):
-        tools[name].append((calls, failures))
-        users.add(user)
+    tools: dict[str, dict[int | None, tuple[int, int]]] = defaultdict(dict)
+    users: set[int] = set()
+    # Results of experiments may be recorded, and drafts may call tools in other ways.
+    draft_runs = Run.objects.draft_runs().filter(pk__gte=first).values("pk")
+    finished = tool_calls.finished_calls().filter(run__gte=first).exclude(run__in=draft_runs)
+    for name, user, calls, failures in tool_calls.count_by_tool(finished, "run__user"):
+        tools[name][user] = calls, failures
+        users |= {user} - {None}
     reliabilities: dict[str, Reliability] = {}
     for name, per_user in tools.items():
-        reliability = Reliability.of(per_user, is_shared=len(users) > 1)
+        without_user = per_user.pop(None, (0, 0))
+        reliability = Reliability.of(
+            list(per_user.values()), without_user=without_user, is_shared=len(users) > 1
+        )
         if reliability.calls >= MIN_CALLS:
             reliabilities[name] = reliability
     return reliabilities

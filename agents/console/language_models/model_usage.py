@@ -104,7 +104,7 @@ def visible_runs(user: AnyUser) -> RunQuerySet | None:
     """Return the runs whose figures this user can see; None without the permission."""
     if not user.has_perm("agents.review_runs"):
         return None
-    return Run.objects.for_user(user).listed().executed()
+    return Run.objects.for_user(user).listed().executed().without_experiments()
 
 
 def load_totals(user: AnyUser, rows: Iterable[LanguageModel]) -> dict[int, ModelTotals]:

@@ -18,6 +18,7 @@ from agents.engine.sentences import without_error_prefix
 from agents.insight.problems.fingerprints import clean_subject
 from agents.insight.problems.models import Problem, ProblemRun
 from agents.memory import texts
+from agents.metering import tool_calls
 from agents.models import Agent, AgentStep, AgentTool, Run
 from agents.models.runs.runs import DRAFT_TOPIC_PREFIX, EXPERIMENT_TOPIC_PREFIX
 from agents.review.models import Rating, Review
@@ -25,7 +26,6 @@ from agents.review.models import Rating, Review
 from .models import MAX_SUBJECT_CHARS, MAX_TEXT_CHARS, Suggestion
 
 Kind = Suggestion.Kind
-Status = AgentStep.Status
 MIN_CALLS = 20
 MIN_FAILURE_RATE = 0.15
 MIN_UNUSED_RUNS = 30
@@ -83,17 +83,14 @@ def asked_runs() -> QuerySet[Run]:
 
 def tool_steps(first: int) -> QuerySet[AgentStep]:
     """Return the finished tool calls of runs since this one."""
-    ended = AgentStep.objects.filter(
-        kind=AgentStep.Kind.TOOL, status__in=[Status.DONE, Status.FAILED], run__gte=first
-    )
-    return ended.filter(run__in=asked_runs().filter(pk__gte=first).values("pk")).order_by()
+    runs = asked_runs().filter(pk__gte=first)
+    return tool_calls.finished_calls().filter(run__gte=first, run__in=runs.values("pk"))
 
 
 def _failing_tools(first: int, agents: dict[int, Agent]) -> Iterator[Finding]:
     links = set(AgentTool.objects.values_list("agent", "tool__name"))
-    rows = tool_steps(first).values_list("run__agent", "action")
-    failed = Count("pk", filter=Q(status=Status.FAILED))
-    for agent_id, tool, calls, failures in rows.annotate(Count("pk"), failures=failed):
+    rows = tool_calls.count_by_tool(tool_steps(first), "run__agent")
+    for tool, agent_id, calls, failures in rows:
         if agent_id not in agents or (agent_id, tool) not in links or calls < MIN_CALLS:
             continue
         interval = wilson(failures, calls)
@@ -133,7 +130,8 @@ def _failing_tool(first: int, agent: Agent, tool: str, calls: int, failures: int
 
 
 def _unused_tools(first: int, agents: dict[int, Agent]) -> Iterator[Finding]:
-    used = set(tool_steps(first).values_list("run__agent", "action").distinct())
+    rows = tool_calls.count_by_tool(tool_steps(first), "run__agent")
+    used = {(agent_id, tool) for tool, agent_id, _calls, _failures in rows}
     runs = asked_runs().filter(pk__gte=first, agent__in=agents).exclude(status__in=Run.LIVE)
     counts: dict[int, Counter[int]] = defaultdict(Counter)
     grouped = runs.order_by().values_list("agent", "agent_version").annotate(Count("pk"))

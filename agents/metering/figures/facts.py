@@ -45,6 +45,7 @@ class Step:
     kind: str
     status: str
     action: str
+    failed_tool: str
     parent: int | None
     depth: int
     attempts: int

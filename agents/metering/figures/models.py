@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.models import Run
 
 # Of what summaries hold: those of an earlier one are computed again.
-VERSION = 3
+VERSION = 4
 # Instead of the name of a tool that doesn't exist; no tool can have a space in its name.
 UNKNOWN_TOOL = "unknown tool"
 

@@ -225,6 +225,7 @@ def _feedback_figures(facts: Facts) -> dict[str, int]:
 def _tool_summaries(facts: Facts) -> list[ToolSummary]:
     """Return a row for each tool that the list of runs finds this run by."""
     calls: dict[str, list[Step]] = defaultdict(list)
+    rescued: Counter[str] = Counter()  # calls that failed, so that a fallback made them
     for step in facts.steps.values():
         if step.kind != Kind.TOOL or step.status == AgentStep.Status.UNSTARTED:
             continue
@@ -233,8 +234,12 @@ def _tool_summaries(facts: Facts) -> list[ToolSummary]:
         tool_steps = calls[name]  # also without a call: one was rejected
         if step.status in CALL_STATUSES and not facts.is_replayed(step.number):
             tool_steps.append(step)
+            if step.failed_tool:
+                rescued[step.failed_tool[:MAX_TOOL_CHARS]] += 1
     tool_summaries = []
-    for tool, steps in sorted(calls.items()):
+    for tool in sorted(calls.keys() | rescued.keys()):
+        steps = calls[tool]
+        failures = sum(step.status == AgentStep.Status.FAILED for step in steps)
         durations = [
             (step.ended_at - step.started_at).total_seconds() * 1000
             for step in steps
@@ -243,8 +248,8 @@ def _tool_summaries(facts: Facts) -> list[ToolSummary]:
         tool_summary = ToolSummary(
             run_id=facts.run["pk"],
             tool=tool,
-            calls=len(steps),
-            errors=sum(step.status == AgentStep.Status.FAILED for step in steps),
+            calls=len(steps) + rescued[tool],
+            errors=failures + rescued[tool],
             timeouts=sum(step.number in facts.late_calls for step in steps),
             call_ms=round(sum(max(0.0, duration) for duration in durations)),
             call_histogram=histograms.encode(histograms.of(durations)),

@@ -52,6 +52,13 @@ class AgentStep(models.Model):
     )
     depth = models.PositiveSmallIntegerField(_("depth"), default=0)
     call_id = models.TextField(_("call ID"), blank=True)
+    failed_tool = models.TextField(
+        _("failed tool"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Tool that was called first and failed, so that this one was called."),
+    )
     thought = models.TextField(_("thought"), blank=True)
     action = models.TextField(_("action"), blank=True)
     action_input = SentenceJSONField(_("arguments"), null=True, blank=True)

@@ -1,12 +1,14 @@
 """Metrics of runs, counted from events as they are saved.
 
 No label contains users' text: models and tools have configured names only, up to a limit.
+Runs of experiments are left out: they say nothing about what users get.
 """
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -82,11 +84,25 @@ class EventCounters:
     def on_events(self, run: Run, events: list[Event]) -> None:
         try:
             self.events.inc(len(events))
+            if run.is_experiment_run:
+                return
             for event in events:
                 if (handler := HANDLERS.get(event.type)) is not None and not event.is_replayed:
                     handler(self, run, event)
         except Exception:  # whatever the error, it must not fail the event writer
             logger.exception("Can't update the metrics for run %s.", run.pk)
+
+    def count_title(self, usage: Mapping[str, Any]) -> None:
+        """Count the request for a chat's title, which is no event of a run."""
+        self._models.register([usage["model"]])
+        model = self._models[usage["model"]]
+        self.model_calls.labels(model).inc()
+        self._count_usage(model, usage)
+
+    def _count_usage(self, model: str, usage: Mapping[str, Any]) -> None:
+        self.tokens.labels(model, "prompt").inc(usage["prompt_tokens"])
+        self.tokens.labels(model, "completion").inc(usage["completion_tokens"])
+        self.cost.labels(model).inc(usage.get("cost") or 0)
 
     def _on_run_started(self, run: Run, event: Event) -> None:
         """Register the models and tools of a run or a handoff."""
@@ -117,11 +133,8 @@ class EventCounters:
             self.first_token_seconds.labels(model).observe((event.time - began).total_seconds())
 
     def _on_usage(self, run: Run, event: Event) -> None:
-        data = event.data
-        model = self._models[data.get("model") or run.model]
-        self.tokens.labels(model, "prompt").inc(data["prompt_tokens"])
-        self.tokens.labels(model, "completion").inc(data["completion_tokens"])
-        self.cost.labels(model).inc(data["cost"] or 0)
+        model = self._models[event.data.get("model") or run.model]
+        self._count_usage(model, event.data)
 
     def _on_error(self, run: Run, event: Event) -> None:
         """Count a failed turn; other errors that end a run aren't the model's."""
@@ -133,6 +146,13 @@ class EventCounters:
         if event.data["kind"] == StatusKind.RETRY and turn is not None:
             self.model_retries.labels(turn[0]).inc()
 
+    def _on_tool_response(self, run: Run, event: Event) -> None:
+        """Count the failure of a tool whose fallback made the call."""
+        if failed_tool := event.data.get("failed_tool"):
+            name = self._tools[failed_tool]
+            self.tool_calls.labels(name).inc()
+            self.tool_errors.labels(name).inc()
+
     def _on_step(self, run: Run, event: Event) -> None:
         data = event.data
         self._open.pop((run.pk, data["step"]), None)
@@ -142,10 +162,6 @@ class EventCounters:
         self.tool_calls.labels(tool).inc()
         if data["status"] == "failed":
             self.tool_errors.labels(tool).inc()
-        if "called" in data:
-            replaced = self._tools[data["called"]]
-            self.tool_calls.labels(replaced).inc()
-            self.tool_errors.labels(replaced).inc()
         began = datetime.fromisoformat(data["started"])
         ended = datetime.fromisoformat(data["ended"]) if "ended" in data else event.time
         self.tool_seconds.labels(tool).observe(max(0.0, (ended - began).total_seconds()))
@@ -161,5 +177,6 @@ HANDLERS = {
     EventType.USAGE: EventCounters._on_usage,
     EventType.ERROR: EventCounters._on_error,
     EventType.STATUS: EventCounters._on_status,
+    EventType.TOOL_RESPONSE: EventCounters._on_tool_response,
     EventType.STEP: EventCounters._on_step,
 }

@@ -123,8 +123,9 @@ class ProjectedRows:
 
 
 @compiled_query
-def _step_summaries(run: int) -> QuerySet[AgentStep, tuple[str, str, str]]:
-    return AgentStep.objects.filter(run=run).values_list("kind", "action", "status")
+def _step_summaries(run: int) -> QuerySet[AgentStep, tuple[str, str, str, str]]:
+    columns = ("kind", "action", "failed_tool", "status")
+    return AgentStep.objects.filter(run=run).values_list(*columns)
 
 
 @compiled_query

@@ -14,7 +14,7 @@ def search_tag(kind: str, name: str) -> str:
     return f"{kind}={name[:MAX_NAME_CHARS].replace('|', ' ').lower()}"
 
 
-def step_tags(kind: str, action: str, status: str) -> Iterator[str]:
+def step_tags(kind: str, action: str, failed_tool: str, status: str) -> Iterator[str]:
     if status == AgentStep.Status.UNSTARTED:
         return
     # A check that found nothing isn't a hit.
@@ -22,5 +22,7 @@ def step_tags(kind: str, action: str, status: str) -> Iterator[str]:
         yield kind
     if kind in {AgentStep.Kind.TOOL, AgentStep.Kind.GUARDRAIL}:
         yield search_tag(kind, action)
+    if failed_tool:
+        yield search_tag(kind, failed_tool)
     if status == AgentStep.Status.FAILED:
         yield status

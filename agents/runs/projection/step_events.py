@@ -59,6 +59,8 @@ def on_tool_response(rows: ProjectedRows, run: int, event: Event) -> None:
         changes["sources"] = event.data["sources"]
     if event.data.get("is_untrusted"):
         changes["is_untrusted"] = True
+    if event.data.get("failed_tool"):
+        changes["failed_tool"] = event.data["failed_tool"]
     rows.update_step(run, event, **changes)
     _note_cached(rows, run, event)
 

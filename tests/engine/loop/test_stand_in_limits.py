@@ -24,6 +24,10 @@ async def reply(_):
     return "from the search"
 
 
+async def fail(_):
+    raise ConnectionError("It is down.")
+
+
 async def run(tools, *script, most=1):
     planner = ReActPlanner(ScriptedModel(*script), "scripted")
     policy = standard_policy(tool_limits={"archive": most})
@@ -48,6 +52,21 @@ async def test_a_preferred_tool_is_called_up_to_its_limit_then_the_tool_itself()
 
     assert responses(events) == [("search", "archive", False), ("search", None, False)]
     assert len(other.inputs) == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "backup", "failed_tool"),
+    [
+        (broken_tool(), archive(), "search"),
+        (preferring(does=reply), archive(), None),
+        (preferring(does=reply), archive(does=fail), "archive"),
+    ],
+)
+async def test_the_tool_that_failed_first_is_recorded(tool, backup, failed_tool):
+    events = await run([tool, backup], *asks("a"), Says(answer="Done."), most=9)
+
+    (response,) = [event.data for event in events if event.type is EventType.TOOL_RESPONSE]
+    assert (response["is_error"], response.get("failed_tool")) == (False, failed_tool)
 
 
 async def test_a_failed_tool_is_not_replaced_by_one_at_its_limit():

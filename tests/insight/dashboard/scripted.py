@@ -100,12 +100,14 @@ class _Events:
         call = {"id": f"c{self.step}", "function": {"name": tool, "arguments": "{}"}}
         events = [self._emit(EventType.TOOL_CALL, **call, **about)]
         content = {"late": LATE, "failed": "It broke."}.get(ending, "fine")
+        rescued = {"failed_tool": tool} if ending == "rescued" else {}
         if ending != "rejected":
-            events.append(
-                self._emit(EventType.TOOL_RESPONSE, content=content, attempts=1, **about)
-            )
-        status = {"late": "failed"}.get(ending, ending)
-        return [*events, self._emit(EventType.STEP, kind="tool", status=status, **about)]
+            response = {"content": content, "attempts": 1, **rescued}
+            events.append(self._emit(EventType.TOOL_RESPONSE, **response, **about))
+        status = {"late": "failed", "rescued": "done"}.get(ending, ending)
+        used = {"called": tool, "action": "backup"} if rescued else {}
+        step = {"kind": "tool", "status": status, **used}
+        return [*events, self._emit(EventType.STEP, **step, **about)]
 
     def _answer(self) -> list[Event]:
         self.step += 1
@@ -179,6 +181,8 @@ def _recount_run(run: Run, events: list[RunEvent], found: Counter, times) -> Non
                     plan_steps.add(data["step"])
             case "tool_response":
                 calls[data["step"]] = data["content"]
+                own["tool_calls"] += "failed_tool" in data
+                own["tool_errors"] += "failed_tool" in data
             case "step" if data["kind"] == "tool":
                 own["tool_calls"] += data["status"] in ("done", "failed")
                 own["tool_errors"] += data["status"] == "failed"

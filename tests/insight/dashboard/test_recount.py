@@ -66,6 +66,7 @@ def corpus(person, stranger):
         Script(user=person, version=None, cached_tokens=64, hits=["observe"], words=3),
         Script(user=person, model="demo/two", falls_back=True, calls=[("database", "failed")]),
         Script(user=person, reason="tool_failure_degraded", began=ago(days=5)),
+        Script(user=person, calls=[("database", "rescued")]),
         Script(user=stranger, reason="interrupted", began=ago(days=5)),
     ]
     runs = [script.save() for script in scripts]

@@ -26,7 +26,13 @@ def make_run(person, agent):
 def make_calls(make_run):
     """Create runs with one call each, of which the first ones failed."""
 
-    def make(tool: str, count: int, failures: int, error: str = "No such column: total"):
+    def make(
+        tool: str,
+        count: int,
+        failures: int,
+        error: str = "No such column: total",
+        failed_tool: str = "",
+    ):
         now = timezone.now()
         for number in range(count):
             is_failed = number < failures
@@ -35,6 +41,7 @@ def make_calls(make_run):
                 run=run, number=1, kind="tool", action=tool, action_input={},
                 status="failed" if is_failed else "done", started_at=now, ended_at=now,
                 observation=f"Error: {error}" if is_failed else "12",
+                failed_tool=failed_tool,
             )  # fmt: skip
         collector.collect_history()
 

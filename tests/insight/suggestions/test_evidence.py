@@ -29,6 +29,16 @@ def test_a_tool_that_fails_often_is_found_with_its_error(make_calls):
     assert len(finding.runs) == 8
 
 
+def test_a_tool_whose_calls_a_fallback_rescues_is_found(make_calls):
+    make_calls("database", 10, 0)
+    make_calls("search", 12, 0, failed_tool="database")
+
+    (finding,) = found("tool_fails")
+
+    assert finding.subject == "database"
+    assert (finding.figures["calls"], finding.figures["failures"]) == (22, 12)
+
+
 @pytest.mark.parametrize(("count", "failures"), [(19, 19), (20, 1), (60, 9)])
 def test_few_calls_and_rare_failures_suggest_nothing(make_calls, count, failures):
     make_calls("database", count, failures)

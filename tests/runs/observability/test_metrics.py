@@ -171,7 +171,7 @@ async def test_calls_of_a_fallback_tool_are_not_counted_for_the_failed_tool(
     assert figure("ashiato_tool_calls_total", {"tool": "search"}) == 1
     assert figure("ashiato_tool_errors_total", {"tool": "search"}) is None
     step = await run.steps.aget(kind="tool")
-    assert (step.action, step.status) == ("search", "done")
+    assert (step.action, step.failed_tool, step.status) == ("search", "calculator", "done")
     [seen] = await sync_to_async(examples.observations)(run)
     assert seen["tool"] == "calculator"
 
@@ -206,6 +206,20 @@ def test_replayed_events_are_not_counted():
     EventCounters(registry).on_events(Run(pk=1), [mark_replayed(begun)])
 
     assert registry.get_sample_value("ashiato_runs_started_total") == 0
+
+
+def test_experiments_are_left_out_and_titles_are_counted():
+    registry = CollectorRegistry()
+    counters = EventCounters(registry)
+    started = Event(type=EventType.RUN_STARTED, data={"model": "m", "tools": []})
+    counters.on_events(Run(pk=1, topic="trial.experiment.1.a"), [started])
+    counters.count_title({"model": "m", "prompt_tokens": 9, "completion_tokens": 2, "cost": 1})
+
+    figure = registry.get_sample_value
+    assert figure("ashiato_runs_started_total") == 0
+    assert figure("ashiato_model_calls_total", {"model": "m"}) == 1
+    prompt = {"model": "m", "direction": "prompt"}
+    assert figure("ashiato_model_tokens_total", prompt) == 9
 
 
 def test_an_event_that_cannot_be_counted_does_not_break_the_event_writer(caplog):

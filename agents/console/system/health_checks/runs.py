@@ -70,7 +70,8 @@ def check_approvals() -> HealthCheck:
 
 
 def check_failures() -> HealthCheck:
-    ended = Run.objects.executed().filter(ended_at__gt=timezone.now() - RECENT_PERIOD)
+    executed = Run.objects.executed().without_experiments()
+    ended = executed.filter(ended_at__gt=timezone.now() - RECENT_PERIOD)
     failed = ended.filter(status=Run.Status.FAILED).count()
     count = ended.count()
     status = _("%(failed)d of %(count)d in the last hour.") % {"failed": failed, "count": count}

@@ -43,8 +43,10 @@ def check_models() -> HealthCheck:
         return HealthCheck(name=name, status=status, advice=advice, page=page)
     paused = {state.key for state in CIRCUITS.state() if state.state != "closed"}
     # A circuit breaker knows only the calls of its own process, so the latest runs count, too.
-    recent = Run.objects.executed().filter(
-        started_at__gte=timezone.now() - FAILING_PERIOD, model__in=models
+    recent = (
+        Run.objects.executed()
+        .without_experiments()
+        .filter(started_at__gte=timezone.now() - FAILING_PERIOD, model__in=models)
     )
     ended = recent.exclude(status__in=Run.LIVE).order_by("-pk")
     latest_failures: dict[str, list[bool]] = {}

@@ -72,6 +72,7 @@ class CallEvents:
             "error_type": type(outcome.failure).__name__ if outcome.failure else "",
             **used,
             "tried": outcome.tried,
+            "failed_tool": outcome.failed_tool(effective_call.name),
             "attachments": list(outcome.attachments),
             "is_untrusted": outcome.is_untrusted,
             "suspicion": outcome.suspicion,

@@ -85,6 +85,11 @@ class FallbackResult:
     def error(self) -> str | None:
         return self.result.error
 
+    def failed_tool(self, called: str) -> str:
+        """Return the tool that failed before another one made this call, or nothing."""
+        is_rescued = self.stand_in is not None and not self.is_preferred
+        return called if is_rescued else self.tried
+
     def raise_for_status(self) -> Self:
         """Return the result; raise its `failure` if the tool was unusable."""
         if self.failure is not None:
