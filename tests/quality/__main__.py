@@ -1,4 +1,4 @@
-"""Measures quality and writes docs/quality.md: `make quality`, or ONLY=evidence for one part."""
+"""Measures quality and writes docs/quality.md: `make quality`, or ONLY=evidence for a part."""
 
 import argparse
 import sys
