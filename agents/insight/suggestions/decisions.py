@@ -11,6 +11,7 @@ from agents.access import audit
 from agents.catalog import agent_spec, agent_versions
 from agents.catalog.agent_spec import AgentSpec
 from agents.catalog.language_models import model_setups
+from agents.console.tool_admin import tool_tester
 from agents.insight.problems.status import ChangeRejected, save_status
 from agents.memory import texts
 from agents.models import Agent
@@ -64,13 +65,13 @@ def measure(suggestion: Suggestion, user: User) -> None:
     try:
         with transaction.atomic():
             _check_idle(Suggestion.objects.select_for_update().get(pk=suggestion.pk))
-            changed_options = service.Options()
+            changed_options = service.Options(is_live=_is_live(suggestion, spec, user))
             model = model_setups.model_name(agent)
             # The agent's model judges whether answers follow an instruction from feedback. The
             # demo model can't; then only answers with a correction are compared.
             if suggestion.kind == Kind.INSTRUCTION and model != model_setups.DEMO:
                 rubric = RUBRIC.format(text=suggestion.text)
-                changed_options = service.Options(judge_model=model, rubric=rubric)
+                changed_options = replace(changed_options, judge_model=model, rubric=rubric)
             published_options = replace(
                 changed_options, target=Target.PUBLISHED, version=agent.version or None
             )
@@ -84,6 +85,19 @@ def measure(suggestion: Suggestion, user: User) -> None:
             suggestion.save(update_fields=["before", "after"])
     except ExperimentRejected as error:
         raise ChangeRejected(str(error)) from error
+
+
+def _is_live(suggestion: Suggestion, spec: AgentSpec, user: User) -> bool:
+    """Whether tools are called: a changed call of the failing tool isn't recorded.
+
+    Only if the tool changes nothing and the user may run all tools of the agent.
+    """
+    if suggestion.kind != Kind.TOOL_FAILS:
+        return False
+    if suggestion.subject in service.writing_tools(spec):
+        return False
+    links = agent_spec.resolve(spec).links
+    return not tool_tester.denial(user, [link.tool for link in links])
 
 
 def _check_idle(suggestion: Suggestion) -> None:

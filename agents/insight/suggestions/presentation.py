@@ -5,15 +5,15 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.engine.text import shorten
 from agents.insight.problems.presentation import example_questions
-from agents.models import AgentStep, Run
+from agents.metering import tool_calls
+from agents.models import Run
 from agents.review.experiments.scoring import comparison
-from agents.review.experiments.scoring.comparison import Comparison
+from agents.review.experiments.scoring.comparison import INTENDED, Comparison
 
 from . import evidence
 from .models import Suggestion
@@ -85,7 +85,30 @@ def measured(suggestion: Suggestion, result: Comparison) -> str:
     if suggestion.kind == Kind.INSTRUCTION and result.prevented:
         claim = _("It would have improved %(prevented)d of %(own)d wrong answers.")
         return f"{claim % params} {_verdict(result)}"
+    if suggestion.kind == Kind.TOOL_FAILS:
+        return f"{_measured_calls(suggestion, result)} {_verdict(result)}"
     return _verdict(result)
+
+
+def _measured_calls(suggestion: Suggestion, result: Comparison) -> str:
+    """Return how often the tool failed without and with the change."""
+    if suggestion.after is None or not suggestion.after.is_live:
+        sentence = ngettext(
+            "In %(count)d run, the call that failed was changed or left out.",
+            "In %(count)d runs, the call that failed was changed or left out.",
+            result.verdicts[INTENDED],
+        )
+        return sentence % {"count": result.verdicts[INTENDED]}
+    return _(
+        "%(tool)s was called live: %(old_failures)d of %(old)d calls failed without the "
+        "change, %(new_failures)d of %(new)d with it."
+    ) % {
+        "tool": suggestion.subject,
+        "old_failures": result.old_calls.failures,
+        "old": result.old_calls.count,
+        "new_failures": result.new_calls.failures,
+        "new": result.new_calls.count,
+    }
 
 
 def _verdict(result: Comparison) -> str:
@@ -155,7 +178,9 @@ class SuggestionView:
         if published is None or changed is None:
             return None
         own = self.suggestion.runs.values_list("pk", flat=True)
-        return comparison.compare(published, changed, set(own))
+        is_failing = self.suggestion.kind == Kind.TOOL_FAILS
+        failing_tool = self.suggestion.subject if is_failing else ""
+        return comparison.compare(published, changed, set(own), failing_tool)
 
     @property
     def measured(self) -> str:
@@ -182,12 +207,15 @@ class SuggestionView:
         steps = evidence.tool_steps(0).filter(
             run__agent=suggestion.agent,
             run__agent_version__gte=suggestion.applied_version,
-            action=suggestion.subject,
         )
-        failed = Count("pk", filter=Q(status=AgentStep.Status.FAILED))
-        since = steps.aggregate(calls=Count("pk"), failures=failed)
+        by_tool = {
+            tool: (calls, failures)
+            for tool, _agent, calls, failures in tool_calls.count_by_tool(steps, "run__agent")
+        }
+        calls, failures = by_tool.get(suggestion.subject, (0, 0))
         return Effect(
+            calls=calls,
+            failures=failures,
             calls_before=suggestion.figure("calls"),
             failures_before=suggestion.figure("failures"),
-            **since,
         )

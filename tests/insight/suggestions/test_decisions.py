@@ -123,6 +123,18 @@ async def test_a_correction_measures_whether_answers_get_better(
     assert sentence.startswith("It would have improved 1 of 1 wrong answers.")
 
 
+@pytest.mark.parametrize(("effect", "is_live"), [("read", True), ("idempotent", False)])
+def test_a_failing_tool_that_only_reads_is_measured_live(
+    agent, administrator, make_run, effect, is_live
+):
+    agent.links.filter(tool__name="database").update(effect=effect)
+    suggestion = suggest(agent, runs=(make_run().pk,))
+
+    decisions.measure(suggestion, administrator)
+
+    assert (suggestion.before.is_live, suggestion.after.is_live) == (is_live, is_live)
+
+
 def test_the_page_has_evidence_and_change_and_applies_an_edited_text(admin_client, agent):
     suggestion = suggest(agent)
 
