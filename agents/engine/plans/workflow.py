@@ -95,7 +95,7 @@ class WorkflowRunLoop(RunLoop):
         if step.spent:
             reason = StopReason.BUDGET
             detail = step.spent
-        elif failed := [s for s in step.plan.steps if s.name in step.failures]:
+        elif failed := [s for s in step.plan.steps if s.name in step.unhandled_failures]:
             was_declined = failed[0].kind == "ask"
             reason = StopReason.CANCELLED if was_declined else StopReason.ERROR
             detail = _(

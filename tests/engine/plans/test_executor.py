@@ -85,7 +85,7 @@ async def test_parallel_steps_run_together_and_others_one_at_a_time():
     assert most == {"fast": 5, "slow": 1}
 
 
-async def test_steps_after_a_failure_are_skipped_unless_they_handle_it():
+async def test_a_failure_that_a_step_handled_completes_the_workflow():
     broken = Echo("broken", _fails)
     steps = [
         step("a", "broken"),
@@ -98,8 +98,24 @@ async def test_steps_after_a_failure_are_skipped_unless_they_handle_it():
     events = await run_to_end(workflow(*steps, tools=[Echo(), broken]))
 
     assert outcomes(events) == {"a": "failed", "mend": "done", "last": "done"}
-    assert events[-1].data["stopped_reason"] == "error"
-    assert events[-1].data["detail"] == "“a”: It is broken."
+    assert events[-1].data["stopped_reason"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("handler", "condition", "reason"),
+    [("echo", FAILURE, "completed"), ("broken", FAILURE, "error"), ("echo", ALWAYS, "error")],
+)
+async def test_only_a_finished_handler_of_a_failure_completes_it(handler, condition, reason):
+    steps = [
+        step("a", "broken"),
+        step("next", "echo", "a"),
+        step("mend", handler, "next", condition=condition),
+    ]
+
+    events = await run_to_end(workflow(*steps, tools=[Echo(), Echo("broken", _fails)]))
+
+    assert events[-1].data["stopped_reason"] == reason
+    assert (events[-1].data["detail"] == "") is (reason == "completed")
 
 
 async def test_a_false_condition_skips_the_step_with_a_reason():

@@ -102,6 +102,27 @@ class PlanExecution:
         return {n: o for n, o in self.outcomes.items() if o.status == "failed"}
 
     @property
+    def unhandled_failures(self) -> dict[str, StepOutcome]:
+        """Return the failures that no finished step with the condition `failure` is about.
+
+        A step also handles the failure behind one that was never reached. A rejection always
+        ends the workflow.
+        """
+        unhandled = self.failures
+        for handler in self.plan.steps:
+            outcome = self.outcomes.get(handler.name)
+            if handler.condition != FAILURE or outcome is None or outcome.status != "done":
+                continue
+            causes = list(self._prerequisites[handler.name])
+            while causes:
+                name = causes.pop()
+                if self.outcomes[name].status == "unreached":
+                    causes += self._prerequisites[name]
+                elif self.plan.steps[self._positions[name]].kind != "ask":
+                    unhandled.pop(name, None)
+        return unhandled
+
+    @property
     def is_held_up(self) -> bool:
         """Whether steps are due that only a limit keeps from starting."""
         return any(self._due.values()) and not (self.halts and bool(self.failures))

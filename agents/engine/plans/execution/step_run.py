@@ -138,7 +138,7 @@ class StepRun:
         if execution.is_waiting:
             return
         output = execution.output
-        if failures := execution.failures:
+        if failures := execution.unhandled_failures:
             name, outcome = next(iter(failures.items()))
             reason = _("“%(step)s”: %(reason)s", step=name, reason=outcome.reason)
             self._finish("failed", output, reason)
