@@ -103,7 +103,7 @@ def rows(
 ) -> list[ToolRow]:
     """Return rows for all tools, or those submitted; the agent's own come first."""
     links_by_tool = {link.tool.pk: link for link in links}
-    tools = ToolRegistration.objects.select_related("server", "connection")
+    tools = ToolRegistration.objects.select_related("server", "connection", "fallback")
     posted = {name.split("-")[1] for name in data or () if name.startswith("tool-")}
     if data is not None and not posted:
         return []

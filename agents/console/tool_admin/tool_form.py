@@ -12,7 +12,7 @@ from agents.catalog.language_models import model_setups
 from agents.catalog.tools import tool_factory
 from agents.db.installation import configured
 from agents.db.sentences import translate
-from agents.models import ToolRegistration
+from agents.models import Agent, ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.models.types import LazyText
 
@@ -78,6 +78,19 @@ def fallback_problem(row: ToolRegistration, fallback: ToolRegistration) -> LazyT
     return FALLBACK_ASKS % params if requires_approval(fallback) else None
 
 
+def missing_fallback(row: ToolRegistration) -> str:
+    """Return which agents never use the saved fallback because they don't have it."""
+    fallback = row.fallback
+    if not row.pk or fallback is None:
+        return ""
+    agents = Agent.objects.filter(links__tool=row).exclude(links__tool=fallback)
+    names = sorted(agents.values_list("name", flat=True).distinct())
+    if not names:
+        return ""
+    sentence = _("Agents without %(other)s never use it: %(agents)s.")
+    return sentence % {"other": fallback.name, "agents": ", ".join(names)}
+
+
 NOT_REPEATABLE = _(
     "%(name)s is irreversible, so it can't have a fallback: a failed call may already "
     "have taken effect."
@@ -141,7 +154,9 @@ class ToolForm(forms.ModelForm):
         if "result_cache_seconds" in self.fields:
             self.fields["result_cache_seconds"].required = False
         # Help that depends on the tool.
-        help_texts: dict[str, LazyText] = {"fallback": FALLBACK_HELP}
+        help_texts: dict[str, LazyText] = {
+            "fallback": f"{FALLBACK_HELP} {missing_fallback(self.instance)}".strip()
+        }
         tool = load_tool(self.instance) if self.instance.pk else None
         if tool:
             help_texts |= {

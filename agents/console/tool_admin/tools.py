@@ -36,7 +36,7 @@ from . import (
     tool_tester,
 )
 from .remote_agents import PRIVATE_ADDRESS
-from .tool_form import HttpToolForm, ToolForm
+from .tool_form import HttpToolForm, ToolForm, missing_fallback
 from .tool_settings import (
     effect,
     input_schema,
@@ -277,6 +277,8 @@ class ToolRegistrationAdmin(SwitchableAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         circuit_breakers.reset_tool(obj.name)
+        if warning := missing_fallback(obj):
+            messages.warning(request, warning)
         is_usable = obj.source == Source.HTTP and load_http_tool(obj)
         if is_usable and (exemption := mcp_servers.egress().required_exemption(obj.endpoint)):
             messages.warning(request, PRIVATE_ADDRESS % {"name": obj.name, "place": exemption})

@@ -202,6 +202,25 @@ def test_a_tool_page_shows_its_parameters_and_agents(admin_client, agent):
     assert f'{reverse("admin:agents_agent_change", args=[agent.pk])}">helper</a>' in html
 
 
+@pytest.mark.parametrize("has_both", [True, False])
+def test_the_form_names_agents_that_lack_the_fallback(admin_client, agent, has_both):
+    tool = ToolRegistration.objects.get(name="database")
+    tool.fallback = ToolRegistration.objects.get(name="calculator")
+    tool.save()
+    agent.tools.set([tool, tool.fallback] if has_both else [tool])
+
+    page = admin_client.get(reverse("admin:agents_toolregistration_change", args=[tool.pk]))
+    told = page.context["adminform"].form.fields["fallback"].help_text
+
+    assert ("Agents without calculator never use it: helper." in told) is not has_both
+    [row] = select(admin_client.get(agent_page(agent)), f'[data-tool="{tool.pk}"]')
+    assert ("Its fallback calculator is never used" in row.text()) is not has_both
+
+
+def agent_page(agent):
+    return reverse("admin:agents_agent_change", args=[agent.pk])
+
+
 def test_a_schema_is_described_in_prose():
     told = {parameter.name: parameter for parameter in _read()}
 

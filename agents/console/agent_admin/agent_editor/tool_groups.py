@@ -29,6 +29,7 @@ class EditedTool:
 
     row: ToolRow
     usage: str
+    lacks_fallback: bool = False  # so it is never used
 
     @cached_property
     def effect(self) -> str:
@@ -61,7 +62,15 @@ def build(form: Any, agent: Agent | None, request: HttpRequest) -> list[ToolGrou
     for row in rows:
         row.label_controls()
     used = _usage(agent)
-    tools = [EditedTool(row=row, usage=used.get(row.tool.name, "")) for row in rows]
+    given = {row.tool.pk for row in rows if row.is_on}
+    tools = [
+        EditedTool(
+            row=row,
+            usage=used.get(row.tool.name, ""),
+            lacks_fallback=row.tool.fallback_id not in {None, *given},
+        )
+        for row in rows
+    ]
     own = [tool for tool in tools if tool.row.tool.source == Source.OWN]
     http = [tool for tool in tools if tool.row.tool.source == Source.HTTP]
     servers = {tool.row.tool.server for tool in tools if tool.row.tool.server}
