@@ -44,8 +44,8 @@ def _print(experiment: dict[str, Any], results: list[dict[str, Any]]) -> None:
     for result in results:
         line = f"{result['state']:<9} {_score(result):>5}  {result['name']}"
         sys.stdout.write(escape_line(line) + "\n")
-        if problem := result.get("problem"):
-            sys.stdout.write(f"{'':17}{escape_line(problem)}\n")
+        for reason in result.get("reasons", ()):
+            sys.stdout.write(f"{'':17}{escape_line(reason)}\n")
     cost = experiment.get("cost_usd")
     sys.stdout.write(
         f"{experiment['passed']} of {experiment['count']} passed, mean score "

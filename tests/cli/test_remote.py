@@ -248,7 +248,9 @@ async def test_an_example_set_below_the_bar_fails(server, capsys, agent):
     with pytest.raises(CommandFailed, match=r"mean score 0\.\d\d is below 0\.9") as error:
         await run_set(server, "Regression", agent="", min_score=0.9, as_json=False)
     assert error.value.code == 1
-    assert "0 of 1 passed" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "0 of 1 passed" in printed
+    assert "calculator" in printed  # the call that wasn't recorded
     with pytest.raises(CommandFailed, match="Available: Regression") as error:
         await run_set(server, "Nothing", agent="", min_score=0.9, as_json=False)
     assert error.value.code == 2

@@ -170,6 +170,18 @@ class ResultView:
         }
 
     @property
+    def reasons(self) -> list[str]:
+        """Return why it didn't pass: failed checks, a divergence, a problem."""
+        if self.result.state == State.PASSED:
+            return []
+        failed = [
+            f"{check.label}: {check.value}" + (f" ({check.detail})" if check.detail else "")
+            for check in self.checks
+            if not check.passed
+        ]
+        return [*failed, *filter(None, [self.divergence, self.problem])]
+
+    @property
     def trace(self) -> str:
         return trace_url(self.result.run_id) if self.result.run_id else ""
 

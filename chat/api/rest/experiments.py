@@ -103,6 +103,7 @@ class ResultItem(Schema):
     verdict: str | None = None
     score: float | None = None
     problem: str | None = None
+    reasons: list[str] | None = Field(None, description="Why it didn’t pass.")
     run: int | None = None
 
 
@@ -320,6 +321,7 @@ def list_results(
             verdict=row.result.verdict or None,
             score=row.result.score,
             problem=row.problem or None,
+            reasons=row.reasons or None,
             run=row.result.run_id,
         ),
         lambda row: row.result.number,
