@@ -4,7 +4,7 @@ import asyncio
 import re
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,9 @@ django.setup()
 from django.contrib.auth import get_user_model
 from agents.access import api_keys
 user = get_user_model().objects.get(username="demo")
-print(api_keys.create(user, "compat", ["ask", "read", "approve"])[1])
+print(api_keys.create(user, "compat", {scopes!r})[1])
 """
+SCOPES = ("ask", "read", "approve")
 # For suites that can't send a key: the server takes it from its environment.
 SERVE = "from project.commands import execute; execute(['manage.py', 'serve'])"
 SERVE_WITHOUT_KEY = f"""
@@ -45,12 +46,17 @@ class Served:
 
 @asynccontextmanager
 async def serve(
-    *, needs_key: bool = True, script: str = "", model_url: str = "", allowed: str = ""
+    *,
+    needs_key: bool = True,
+    script: str = "",
+    model_url: str = "",
+    allowed: str = "",
+    scopes: Sequence[str] = SCOPES,
 ) -> AsyncIterator[Served]:
     """Serve a new installation, after this script of its own.
 
-    Its model is the demo model, or the one at `model_url`. Without `needs_key`, every request
-    has the key. Requests may go to the private address `allowed`.
+    Its model is the demo model, or the one at `model_url`. The key has these `scopes`; without
+    `needs_key`, every request has it. Requests may go to the private address `allowed`.
     """
     HOME.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=HOME, prefix="served-") as folder:
@@ -68,7 +74,7 @@ async def serve(
             env |= {"ASHIATO_MODEL": "openai/scripted", "ASHIATO_MODEL_URL": model_url}
             env |= {"ASHIATO_MODEL_KEY": "none", "ASHIATO_MODEL_DISCOVERY": "false"}
         await _run("manage.py", "setup", env=env)
-        key = await _run("-c", MAKE_KEY, env=env)
+        key = await _run("-c", MAKE_KEY.format(scopes=scopes), env=env)
         if script:
             await _run("-c", script, env=env)
         log = Path(folder, "serve.log")

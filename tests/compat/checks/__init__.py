@@ -7,6 +7,7 @@ from tests.compat.checks import (  # noqa: F401, I001
     rest,
     a2a,
     openai_clients,
+    ci,
     webhooks,
     clients,
     identity,
