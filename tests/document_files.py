@@ -159,6 +159,34 @@ def pdf(pages: Sequence[Sequence[tuple[float, str]]], trailer: str = "") -> byte
     return _assemble(objects, trailer)
 
 
+def drawn_pdf(*pages: str, **more: str) -> bytes:
+    """Return a PDF whose pages are these drawing operators; /F1 is Helvetica."""
+    count = len(pages)
+    kids = " ".join(f"{4 + number * 2} 0 R" for number in range(count))
+    objects = [
+        f"<< /Type /Catalog /Pages 2 0 R {more.get('catalog', '')} >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {count} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, content in enumerate(pages):
+        objects.append(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 "
+            f"3 0 R >> >> /Contents {5 + number * 2} 0 R {more.get('page', '')} >>"
+        )
+        objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
+    return _assemble([*objects, *filter(None, [more.get("object")])], "")
+
+
+def text_at(x: float, y: float, text: str, size: float = 10) -> str:
+    """Return the operators that write a text at a place, for `drawn_pdf`."""
+    return f"BT /F1 {size} Tf {x} {y} Td ({text}) Tj ET\n"
+
+
+def line_from(x: float, y: float, to_x: float, to_y: float) -> str:
+    """Return the operators that draw a line, for `drawn_pdf`."""
+    return f"{x} {y} m {to_x} {to_y} l S\n"
+
+
 def _assemble(objects: Sequence[str], trailer: str) -> bytes:
     data, places = b"%PDF-1.4\n", []
     for number, each in enumerate(objects, start=1):

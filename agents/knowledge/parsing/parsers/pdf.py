@@ -4,22 +4,18 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from agents.engine.sentences import Sentence as _
 
 from . import markdown, ocr
 from .archive import DAMAGED
+from .pdf_layout import forms
+from .pdf_layout.layout import read_page
+from .pdf_layout.tables import Table
+from .pdf_layout.words import HYPHEN, Line
 from .sniffing import PROTECTED
-from .values import (
-    NeedsRecognition,
-    ParsedDocument,
-    ParsedPart,
-    SourceFile,
-    UnreadableDocument,
-    WorkLimit,
-)
+from .values import NeedsRecognition, ParsedDocument, ParsedPart, SourceFile, UnreadableDocument
 
 MAX_PAGES = 3_000
 MAX_RECOGNIZED = 500
@@ -28,11 +24,8 @@ MAX_RENDERED_SIDE = 2_400
 MIN_CHARS = 8  # a page with fewer, and with a picture, is scanned
 HEADING_RATIO = 1.18
 MAX_HEADING_CHARS = 120
-MAX_PAGE_CHARS = 200_000
 MAX_BOOKMARKS = 5_000
 PAGE_STEPS = 1_000
-LETTER_STEPS = 4
-HYPHEN = "\x02"  # at the end of a line
 WIDE_END = re.compile(f"[{markdown.WIDE}]$")
 WIDE_START = re.compile(f"^[{markdown.WIDE}]")
 LIST_ITEM = re.compile(r"^(?:[•●○■□◆・‣▪\-–*]|\(?\d{1,3}[.)]|[①-⑳])\s*\S")
@@ -46,15 +39,7 @@ NO_TEXT = _("This PDF has no text layer, and no text was recognized on its pages
 NO_OCR = _("This PDF has no text layer. %(sentence)s", sentence=ocr.MISSING)
 
 
-@dataclass(slots=True)
-class Line:
-    """A line of text with its place on the page."""
-
-    text: str
-    height: float
-    left: float
-    right: float
-    top: float
+Block = Line | Table
 
 
 def parse(source: SourceFile) -> ParsedDocument:
@@ -74,7 +59,13 @@ def _parse(pdf: Any, source: SourceFile) -> ParsedDocument:
     count = len(pdf)
     reader = _Reader(pdf, source, min(count, MAX_PAGES))
     pages = list(reader.pages())
-    lines = [line for page in pages if isinstance(page, list) for line in page]
+    lines = [
+        block
+        for page in pages
+        if isinstance(page, list)
+        for block in page
+        if isinstance(block, Line)
+    ]
     # The height of most of the text, and the levels of those that are larger: at most three.
     chars_by_height: Counter[float] = Counter()
     for line in lines:
@@ -95,6 +86,7 @@ def _parse(pdf: Any, source: SourceFile) -> ParsedDocument:
             part = ParsedPart(kind="page", number=number, text=page, is_recognized=True)
         else:
             text = _write(page, levels, bookmarks.get(number - 1, {}))
+            text = markdown.join([text, reader.fields.get(number - 1, "")])
             part = ParsedPart(kind="page", number=number, text=text)
         parts.append(part)
     notes = list(reader.notes)
@@ -125,9 +117,12 @@ class _Reader:
         self.recognized = 0
         self.scanned = 0
         self.broken = 0
+        # The values of fields aren't part of the text. JavaScript isn't built in.
+        pdf.init_forms()
+        self.fields: dict[int, str] = {}  # by page
         self.stop_recognizing = time.monotonic() + source.seconds * RECOGNITION_SHARE
 
-    def pages(self) -> Iterator[list[Line] | str]:
+    def pages(self) -> Iterator[list[Block] | str]:
         for number in range(self.count):
             self.source.progress(number, self.count)
             try:
@@ -141,7 +136,7 @@ class _Reader:
             yield page
         self.source.progress(self.count, self.count)
 
-    def _page(self, number: int) -> list[Line] | str:
+    def _page(self, number: int) -> list[Block] | str:
         from pypdfium2 import PdfiumError, raw
 
         try:
@@ -150,15 +145,25 @@ class _Reader:
             self.broken += 1
             return []
         try:
-            lines = list(_lines(page, self.source.work))
-            if sum(len(line.text) for line in lines) >= MIN_CHARS:
-                return lines
+            blocks = read_page(page, self.source.work)
+            if self.pdf.formenv is not None:
+                values = forms.field_values(page, self.pdf.formenv, self.source.work)
+                self.fields[number] = "\n".join(
+                    f"- {markdown.collapse(f'{name}: {value}' if name else value)}"
+                    for name, value in values
+                )
+            if self.fields.get(number):
+                return blocks
+            if any(isinstance(block, Table) for block in blocks):
+                return blocks
+            if sum(len(block.text) for block in blocks if isinstance(block, Line)) >= MIN_CHARS:
+                return blocks
             kinds = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH]
             pictures = page.get_objects(filter=kinds, max_depth=3)
             if next(iter(pictures), None) is None:
-                return lines
+                return blocks
             self.scanned += 1
-            return self._recognize(page) or lines
+            return self._recognize(page) or blocks
         except PdfiumError:
             self.broken += 1
             return []
@@ -198,65 +203,23 @@ class _Reader:
             yield _("%(count)s damaged pages were left out.", count=self.broken)
 
 
-def _lines(page: Any, work: WorkLimit) -> Iterator[Line]:
-    """Yield the lines of a page in the file's order, which is mostly the reading order."""
-    from pypdfium2 import raw
-
-    textpage = page.get_textpage()
-    try:
-        count = min(textpage.count_chars(), MAX_PAGE_CHARS)
-        if count <= 0:
-            return
-        work.spend(count * LETTER_STEPS)
-        start = 0
-        letters: list[str] = []
-        for position in range(count):
-            code = raw.FPDFText_GetUnicode(textpage, position)
-            if code in (0xFFFE, 0x2):  # a hyphen at the end of a line
-                letters.append(HYPHEN)
-            elif 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 and code not in (10, 13):
-                letters.append(chr(code))
-            else:  # a line end, or no character
-                if letters:
-                    yield from _line(textpage, "".join(letters), start, position - 1)
-                start = position + 1
-                letters = []
-        if letters:
-            yield from _line(textpage, "".join(letters), start, count - 1)
-    finally:
-        textpage.close()
-
-
-def _line(textpage: Any, text: str, start: int, end: int) -> Iterator[Line]:
-    from pypdfium2 import raw
-
-    text = text.rstrip(" \t")
-    if not text.strip():
-        return
-    boxes: list[Any] = []
-    for position in (start, end):
-        box = raw.FS_RECTF()
-        if raw.FPDFText_GetLooseCharBox(textpage, position, box):
-            boxes.append(box)
-    if not boxes:
-        yield Line(text, 0, 0, 0, 0)
-        return
-    height = max(abs(box.top - box.bottom) for box in boxes)
-    yield Line(text, height, boxes[0].left, boxes[-1].right, boxes[0].top)
-
-
 def _is_title_like(text: str) -> bool:
     return 1 < len(text) <= MAX_HEADING_CHARS and any(letter.isalpha() for letter in text)
 
 
-def _write(lines: list[Line], levels: dict[int, int], bookmarks: dict[str, int]) -> str:
-    """Return a page's Markdown: paragraphs joined from their lines, and headings."""
-    edge = max((line.right for line in lines), default=0.0)
+def _write(page: list[Block], levels: dict[int, int], bookmarks: dict[str, int]) -> str:
+    """Return a page's Markdown: paragraphs joined from their lines, headings and tables."""
+    edge = max((block.right for block in page if isinstance(block, Line)), default=0.0)
     blocks: list[str] = []
     paragraph = ""
     last: Line | None = None
     heading_level = 0
-    for line in lines:
+    for line in page:
+        if isinstance(line, Table):
+            blocks += [markdown.escape(paragraph), markdown.table(line.rows)]
+            paragraph = ""
+            last = None
+            continue
         level = bookmarks.get(_fold(line.text)) or (
             levels.get(round(line.height), 0) if _is_title_like(line.text) else 0
         )
@@ -334,7 +297,7 @@ def _fold(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-def _title(pdf: Any, pages: list[list[Line] | str], min_height: float) -> str:
+def _title(pdf: Any, pages: list[list[Block] | str], min_height: float) -> str:
     """Return the title in the file's properties, or the largest line of the first page."""
     metadata_title = markdown.collapse(pdf.get_metadata_value("Title") or "")
     if len(metadata_title) > 3 and not JUNK_TITLE.match(metadata_title):
@@ -342,7 +305,9 @@ def _title(pdf: Any, pages: list[list[Line] | str], min_height: float) -> str:
     first = next((page for page in pages if page), [])
     if isinstance(first, str):
         return ""
-    candidates = [line for line in first if _is_title_like(line.text)]
+    candidates = [
+        block for block in first if isinstance(block, Line) and _is_title_like(block.text)
+    ]
     largest = max(candidates, key=lambda line: line.height, default=None)
     if largest is None or largest.height <= min_height:
         return ""
