@@ -9,6 +9,7 @@ import json
 import operator
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 ANSWERS = [
@@ -17,7 +18,7 @@ ANSWERS = [
     for line in path.read_text(encoding="utf-8").splitlines()
 ]
 
-OPERATORS = {
+OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -25,6 +26,8 @@ OPERATORS = {
 }
 WORDS = {
     "four out of five": 0.8,
+    "two thirds": 2 / 3,
+    "third": 1 / 3,
     "eighth": 1 / 8,
     "quarter": 1 / 4,
     "half": 1 / 2,
