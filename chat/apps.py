@@ -18,6 +18,7 @@ class ChatConfig(AppConfig):
         from chat import messages
         from chat.api import push_deliveries  # noqa: F401  (has a periodic job)
         from chat.attachments import binding, reading
+        from chat.embedding import retention as visitors  # noqa: F401  (has a periodic job)
         from chat.live import run_news
         from chat.messages import automatic_chats
         from chat.models import Attachment, ChatSession, Message

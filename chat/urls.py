@@ -3,6 +3,7 @@
 from django.urls import path
 
 from chat import views
+from chat.embedding import pages as embedding_pages
 from chat.live import run_news
 from chat.messages import limit_notes
 from chat.messages.pages import choice_pages, dictation_pages, message_pages, upload_pages
@@ -17,6 +18,8 @@ from chat.transfer.imports import import_pages
 app_name = "chat"
 urlpatterns = [
     path("", views.new, name="new"),
+    path("embed.js", embedding_pages.script, name="embed_script"),
+    path("embed/<str:public_id>/", embedding_pages.frame, name="embed"),
     path("chat/", views.start, name="start"),
     path("chat/sessions/", list_pages.session_list, name="sessions"),
     path("chat/search/", list_pages.find, name="search"),

@@ -27,6 +27,7 @@ from agents.web.asgi import health, request_body  # noqa: E402
 from agents.web.consumers import RunConsumer  # noqa: E402
 from agents.web.library.live import CollectionConsumer  # noqa: E402
 from chat.api.mcp import endpoint as mcp  # noqa: E402
+from chat.embedding.socket import EmbedConsumer  # noqa: E402
 from chat.live.consumers import ChatConsumer  # noqa: E402
 
 DENIED = WebsocketDenier.as_asgi()
@@ -38,6 +39,7 @@ route_pattern: Any = re_path
 sockets = URLRouter(
     [
         route("ws/chat/<int:pk>/", ChatConsumer.as_asgi()),
+        route("ws/embed/<str:public_id>/", EmbedConsumer.as_asgi()),
         route("ws/runs/<int:pk>/", RunConsumer.as_asgi()),
         route("ws/library/<int:pk>/", CollectionConsumer.as_asgi()),
         route_pattern("", DENIED),

@@ -25,6 +25,7 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.access.api_keys import is_service_account
 from agents.access.requests import signed_in_user
+from agents.access.visitors import is_visitor
 from agents.console.admin_classes.model_admin import ConsoleAdmin
 from agents.console.system import health_checks
 from agents.metering import budgets
@@ -124,7 +125,10 @@ class PersonAdmin(ConsoleAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_change_permission(request, obj)
-        return may and (obj is None or can_edit_user(signed_in_user(request), obj))
+        if obj is None or not may:
+            return may
+        # What visitors may do is up to their group.
+        return can_edit_user(signed_in_user(request), obj) and not is_visitor(obj.pk)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Users are deactivated, not deleted, so that their data stays."""
@@ -286,9 +290,9 @@ class PersonAdmin(ConsoleAdmin):
         return redirect("admin:auth_user_changelist")
 
     def link(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Display a link to choose a password, once; services have none."""
+        """Display a link to choose a password, once; services and visitors have none."""
         person = self._get_person(request, pk)
-        if is_service_account(person):
+        if is_service_account(person) or is_visitor(person.pk):
             raise Http404
         return self._render_password_link(request, person)
 

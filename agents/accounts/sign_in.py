@@ -18,6 +18,7 @@ from agents.access.api_keys import is_service_account
 from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY
 from agents.access.passwords import PasswordsBusy
+from agents.access.visitors import is_visitor
 
 from .authentication import factors, sessions, throttle
 from .openid import provider_logout
@@ -100,8 +101,8 @@ def complete(
     twice: bool,
     provider_session: dict[str, str] | None = None,
 ) -> None:
-    """Sign in; not with the account of a service, whatever an administrator gave it."""
-    if is_service_account(user):
+    """Sign in; not with the account of a service or a visitor, whatever it was given."""
+    if is_service_account(user) or is_visitor(user.pk):
         raise PermissionDenied
     pending = request.session.pop(PENDING_USER_KEY, None) or {}
     if pending.get("user") == user.pk:

@@ -13,7 +13,7 @@ from django.contrib.auth.models import Permission, User
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 
 from agents.db.compiled_queries import compiled_query
-from agents.models import Agent, Collection
+from agents.models import Agent, Collection, EmbedVisitor
 from agents.models.sharing.collections import MANAGE_PERMISSION, CollectionQuerySet
 from agents.models.types import AnyUser
 
@@ -48,12 +48,17 @@ def for_run(
 
     An agent can have a choice of collections (`chosen`, if it isn't saved yet), and never sees
     more than the user. `topics` are those of its project. Without a user, it sees what is open.
+    For a visitor of another site, what is open to everyone must also be the agent's choice.
     """
     if chosen is None and agent is not None and agent.pk is not None:
         chosen = _chosen_by(agent.pk)
     own = {topic, *topics} - {""}
     # Its own documents too: a run can outlast its user's membership, while it waits for days.
-    visible = {pair for name in own or {""} for pair in _searched_with(user, name)}
+    visible = {
+        pair
+        for name in own or {""}
+        for pair in _searched_with(user, name, has_choice=bool(chosen))
+    }
     return Scope(
         frozenset(
             pk
@@ -92,14 +97,16 @@ def _open_collections() -> CollectionQuerySet:
 # Every run asks these.
 
 
-def _searched_with(user: int | None, topic: str) -> list[tuple[int, str]]:
+def _searched_with(user: int | None, topic: str, *, has_choice: bool) -> list[tuple[int, str]]:
     """Return the library and a topic's documents as this user sees them, with their topics.
 
     Without a user, it is what is open to everyone.
     """
     if user is None:
         return _open(topic)
-    for _pk, is_manager in _active_user(user):
+    for _pk, is_manager, is_visitor in _active_user(user):
+        if is_visitor and not has_choice:
+            return _shared_with_visitor(user, topic)
         return (
             _searched_for_manager(user, topic)
             if is_manager
@@ -109,8 +116,8 @@ def _searched_with(user: int | None, topic: str) -> list[tuple[int, str]]:
 
 
 @compiled_query
-def _active_user(pk: int) -> QuerySet[User, tuple[int, bool]]:
-    """Return an active user and whether they manage the library, as `has_perm` says."""
+def _active_user(pk: int) -> QuerySet[User, tuple[int, bool, bool]]:
+    """Return an active user, whether they manage the library, as `has_perm` says, or visit."""
     app, code = MANAGE_PERMISSION.split(".")
     granted = Permission.objects.filter(content_type__app_label=app, codename=code)
     by_group = granted.filter(group__user=OuterRef("pk"))
@@ -118,7 +125,9 @@ def _active_user(pk: int) -> QuerySet[User, tuple[int, bool]]:
     may = Q(is_superuser=True) | Exists(by_user) | Exists(by_group)
     users = get_user_model()._default_manager.filter(pk=pk, is_active=True).order_by()
     is_manager = Case(When(may, then=Value(1)), default=Value(0))
-    return users.values_list("pk", is_manager)
+    visits = Exists(EmbedVisitor.objects.filter(user=OuterRef("pk")))
+    is_visitor = Case(When(visits, then=Value(1)), default=Value(0))
+    return users.values_list("pk", is_manager, is_visitor)
 
 
 @compiled_query
@@ -129,6 +138,13 @@ def _searched_for_user(user: int, topic: str) -> QuerySet[Collection, tuple[int,
 @compiled_query
 def _searched_for_manager(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
     return _with(Collection.objects.searched_for(user, is_manager=True), topic)
+
+
+@compiled_query
+def _shared_with_visitor(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
+    """Return what an administrator shares with a visitor's group."""
+    shared = Collection.objects.filter(groups__user=user, owner=None, deleted_at=None)
+    return _with(shared.distinct(), topic)
 
 
 @compiled_query

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from agents.db.compiled_queries import compiled_query
 from agents.models import (
     Agent,
+    EmbedVisitor,
     HiddenTopic,
     Membership,
     Memory,
@@ -70,22 +71,27 @@ def _excluded(user: int) -> QuerySet[Any, int]:
 def excluded_condition(user: Any) -> Q:
     """Return the condition on users for whom memory is off."""
     groups = MemoryExclusion.objects.filter(group__user=user)
-    return Q(profile__has_memory=False) | Q(Exists(groups))
+    anonymous = EmbedVisitor.objects.filter(user=user, subject="")
+    is_off: Q = Q(profile__has_memory=False) | Q(Exists(groups)) | Q(Exists(anonymous))
+    return is_off
 
 
 def learnable() -> Q:
     """Return the condition on runs that something can be learned from.
 
     Nothing is learned from temporary and deleted chats, tests, workflows, imported answers,
-    agents that save no personal data, and users who turned it off.
+    agents that save no personal data, visitors of other sites, and users who turned it off.
     """
+    visitors = EmbedVisitor.objects.filter(user=OuterRef("user"))
     hidden = HiddenTopic.objects.filter(topic=OuterRef("topic"))
     off = Personalization.objects.filter(user=OuterRef("user"), learns=False)
-    return (
+    condition: Q = (
         Q(agent__learns=True, user__is_active=True, workflow=None, origin=None)
         & ~Q(agent__personal_data=Agent.PersonalData.UNKEPT)
         & ~Q(route=Run.IMPORTED)
         & ~Q(topic__startswith=DRAFT_TOPIC_PREFIX)
         & ~Exists(hidden)
+        & ~Exists(visitors)
         & ~Exists(off)
     )
+    return condition

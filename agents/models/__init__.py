@@ -6,6 +6,7 @@ from .catalog.agent_tools import AgentTool
 from .catalog.agents import Agent
 from .catalog.databases import DatabaseConnection
 from .catalog.drafts import AgentDraft
+from .catalog.embeds import Embed, EmbedVisitor
 from .catalog.llms import LanguageModel, ModelConnection
 from .catalog.servers import McpServer, McpSignIn, McpSignInAttempt, ServerSample
 from .catalog.tools import ToolRegistration
@@ -69,6 +70,8 @@ __all__ = [
     "DeviceCode",
     "Document",
     "DocumentPart",
+    "Embed",
+    "EmbedVisitor",
     "EmbeddingIndex",
     "Experience",
     "ExperienceRun",

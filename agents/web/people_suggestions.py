@@ -14,6 +14,7 @@ from django.shortcuts import render
 from agents.access.api_keys import service_accounts
 from agents.access.names import display_name
 from agents.access.requests import UserRequest
+from agents.access.visitors import visitor_accounts
 from agents.db.installation import configured
 from agents.db.sanitize import sanitize_line
 
@@ -61,6 +62,7 @@ def find_people(
     if has_emails:
         is_match |= Q(email__istartswith=typed)
     people = get_user_model().objects.exclude(pk__in=service_accounts().values("pk"))
+    people = people.exclude(pk__in=visitor_accounts().values("pk"))
     users = people.filter(is_match, is_active=True).select_related("profile")
     suggestions = []
     for user in users.exclude(pk__in=members).order_by("username")[:MAX_PEOPLE]:

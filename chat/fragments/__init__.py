@@ -1,6 +1,7 @@
 """HTML of the chat page, one element at a time."""
 
 from .elements import (
+    ComposerChrome,
     SessionChrome,
     render_composer,
     render_deleted,
@@ -21,6 +22,7 @@ from .messages import (
 )
 
 __all__ = [
+    "ComposerChrome",
     "MessageView",
     "SessionChrome",
     "render_composer",

@@ -20,6 +20,7 @@ from chat.sessions.listing import session_list
 from chat.sessions.presence import Person
 
 __all__ = [
+    "ComposerChrome",
     "SessionChrome",
     "render_composer",
     "render_edit_problem",
@@ -143,6 +144,31 @@ class SessionChrome:
         if not rows:
             return SafeString()
         return render_changed_rows(rows, session.pk)
+
+
+class ComposerChrome(SessionChrome):
+    """Only the composer: a chat that is embedded in another site has nothing else around it."""
+
+    def changes(self, session: ChatSession) -> SafeString:
+        return self._session_frames(session, session_state.live_run(session))
+
+    def list_changes(self, session: ChatSession) -> SafeString:
+        return SafeString()
+
+    def renamed_frames(self, session: ChatSession, pk: int, title: str) -> SafeString:
+        return SafeString()
+
+    def run_started_frames(self, session: ChatSession, run: Run) -> SafeString:
+        return self._status_frames(session, session_status.SessionStatus(live_run=run.pk))
+
+    def run_status_frames(self, session: ChatSession) -> SafeString:
+        return self.changes(session)
+
+    def _status_frames(
+        self, session: ChatSession, status: session_status.SessionStatus
+    ) -> SafeString:
+        self._status = status
+        return composer_state(status.live_run, status.is_waiting)
 
 
 def _run_statuses(live: session_list.Runs) -> dict[str, str]:

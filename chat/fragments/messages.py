@@ -147,9 +147,10 @@ def render_message(message: MessageView, user: User) -> SafeString:
     delete = ""
     message_url = f"{cached_url('chat:session', row.session_id)}messages/{row.pk}/"
     is_editable = message.may_write and row.author_id == user.pk
-    if is_editable:
+    is_embedded = message.view is not None and message.view.is_embedded
+    if is_editable and not is_embedded:
         edit = EDIT_LINK(url=f"{message_url}edit/")
-    if is_editable or row.session.user_id == user.pk:
+    if (is_editable or row.session.user_id == user.pk) and not is_embedded:
         delete = DELETE_LINK(url=f"{message_url}delete/")
     if message.view:
         run = run_fragments.run_section(message.view)
@@ -160,11 +161,15 @@ def render_message(message: MessageView, user: User) -> SafeString:
         pk=row.pk,
         client_id=row.client_id,
         question=render_question(message, user),
-        fork=render_fork(row.session_id, row.pk, message.fork),
+        fork=(
+            FORK(pk=row.pk, fork=message.fork or "", switch="")
+            if is_embedded
+            else render_fork(row.session_id, row.pk, message.fork)
+        ),
         edit=edit,
         delete=delete,
         run=run,
-        versions=render_versions(row.session_id, row.pk, message.fork),
+        versions="" if is_embedded else render_versions(row.session_id, row.pk, message.fork),
     )
 
 

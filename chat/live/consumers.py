@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
+from pydantic import TypeAdapter
 
 from agents import runs
 from agents.db import database, errors
@@ -34,6 +35,7 @@ from chat.sessions import rights, temporary
 
 from . import run_news
 from .incoming_frames import (
+    FRAMES,
     BadFrame,
     CorrectFrame,
     DeleteFrame,
@@ -60,6 +62,8 @@ CHROME_EVENTS = {EventType.RUN_FINISHED, EventType.RUN_PAUSED, EventType.APPROVA
 class ChatConsumer(PresenceConsumer):
     """One browser tab on one chat."""
 
+    frames: ClassVar[TypeAdapter[Any]] = FRAMES  # that its page can send
+    conversation_class: ClassVar[type[Conversation]] = Conversation
     is_late = False
     page = ""
     conversation: Conversation  # set once access is granted
@@ -87,10 +91,14 @@ class ChatConsumer(PresenceConsumer):
         self.tab = secrets.token_hex(8)
         page = self.query_params.get("page", "")
         self.page = page if PAGE_NAME.fullmatch(page) else ""
+        self.was_writing = self.may_write
+        self.open_conversation()
+
+    def open_conversation(self) -> None:
+        """Prepare what the page shows of its chat."""
         last = parse_id(self.query_params.get("after")) or 0
         shown_digest = self.query_params.get("shown", "")[:40]
-        self.was_writing = self.may_write
-        self.conversation = Conversation(
+        self.conversation = self.conversation_class(
             self.session, self.scope["user"], self.may_write, last, shown_digest
         )
         self.topic = self.session.topic
@@ -104,7 +112,7 @@ class ChatConsumer(PresenceConsumer):
         was_away = "away" in self.query_params
 
         async def catch_up() -> tuple[Conversation, list[str]]:
-            conversation = Conversation(
+            conversation = self.conversation_class(
                 self.session, user, self.may_write, opened.last, opened.shown_digest
             )
             return conversation, await conversation.catch_up(was_away, self.preferences)
@@ -186,7 +194,7 @@ class ChatConsumer(PresenceConsumer):
                 await self.send_error(_("Too many requests. Wait a moment and try again."))
             return
         try:
-            frame = parse_frame(text_data)
+            frame = parse_frame(text_data, self.frames)
             await self.frame_handlers[frame.type](self, frame)
         except BadFrame as error:
             await self.send_error(error.args[0])

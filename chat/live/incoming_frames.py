@@ -94,14 +94,15 @@ Frame = (
 FRAMES: TypeAdapter[Frame] = TypeAdapter(Annotated[Frame, Field(discriminator="type")])
 
 
-def parse_frame(text: str | None) -> Frame:
+def parse_frame(text: str | None, frames: TypeAdapter[Any] = FRAMES) -> Any:
+    """Return a frame, one of those that the page can send; raise BadFrame."""
     if text is None:
         raise BadFrame(_("This page accepts text only."))
     if len(text) > MAX_FRAME_CHARS:
         raise BadFrame(_("This message is too long to send."))
     try:
         # Pydantic's own parser rejects half a surrogate pair, and with it the whole text.
-        return FRAMES.validate_python(json.loads(text))
+        return frames.validate_python(json.loads(text))
     except (ValueError, RecursionError):
         raise BadFrame(
             _("The page sent an invalid request. Reload it and try again.")

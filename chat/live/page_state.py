@@ -29,7 +29,6 @@ from chat.sessions.branches import Fork, Tree
 
 logger = logging.getLogger(__name__)
 
-PLACE = "chat"
 MAX_PK = 2**63 - 1
 MAX_CORRECTIONS = 50
 MAX_COMMENTS = 50
@@ -41,6 +40,9 @@ CLEARED = '<div id="messages" hx-swap-oob="innerHTML"></div>'
 
 
 class Conversation:
+    place = "chat"
+    chrome_class = fragments.SessionChrome
+
     def __init__(
         self,
         session: ChatSession,
@@ -62,7 +64,7 @@ class Conversation:
         self.hidden_runs: set[int] = set()  # on other branches, or above the page
         self.is_discussed = False
         self.live_views: dict[int, LiveRunView] = {}
-        self.chrome = fragments.SessionChrome(user)
+        self.chrome = self.chrome_class(user)
 
     def take(self, source: "Conversation") -> None:
         """Copy another page's state, and continue from there."""
@@ -216,7 +218,7 @@ class Conversation:
             logger.exception("Can't render message %s right away.", message.pk)
             if message.run_id is not None:
                 self.live_views.pop(message.run_id, None)
-            self.chrome = fragments.SessionChrome(self.user)
+            self.chrome = self.chrome_class(self.user)
             self.last, self.path, self.forks = state_before
             return ""
         return frames
@@ -244,7 +246,11 @@ class Conversation:
         return self.live_views[run]
 
     def _make_view(self, run: int) -> LiveRunView:
-        return LiveRunView(run, PLACE, self.may_write, self.user.pk, self.is_discussed)
+        return LiveRunView(run, self.place, self.may_write, self.user.pk, self.is_discussed)
+
+    def earlier_link(self, oldest: int) -> str:
+        """Return a frame with a link to the messages before this one."""
+        return fragments.render_earlier_link(self.session, oldest, self.last)
 
 
 class MissedMessages:
@@ -305,12 +311,7 @@ class MissedMessages:
         if not self.is_all or not self.conversation.last:
             self.conversation.first = oldest
         if not self.is_all:
-            frames.insert(
-                0,
-                fragments.render_earlier_link(
-                    self.conversation.session, oldest, self.conversation.last
-                ),
-            )
+            frames.insert(0, self.conversation.earlier_link(oldest))
         self.conversation.last = newest
         self.conversation.path = [pk for pk in self.path if pk <= newest]
         return frames

@@ -1,7 +1,8 @@
 """`@agent` at the start of a message: another agent answers it, once.
 
 The mention is removed from the text, because it isn't part of the question. Elsewhere in a
-message, @ means nothing, and a message that starts with a space is sent as it is.
+message, @ means nothing, and a message that starts with a space is sent as it is. So is one of
+a visitor, whom one agent answers.
 """
 
 import re
@@ -11,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from agents.access.visitors import is_visitor
 from agents.db.compiled_queries import compiled_query
 from agents.engine.text import fold
 from agents.models import Agent
@@ -36,7 +38,7 @@ class Mention:
 
 def parse(text: str, user: User) -> Mention | None:
     """Return the mention a text starts with; raise MessageRejected if there's no such agent."""
-    if not text.startswith(SIGNS):
+    if not text.startswith(SIGNS) or is_visitor(user.pk):
         return None
     body = text[1:]
     names = {fold(name): name for (name,) in _agent_names(user.pk)}

@@ -19,7 +19,7 @@ const stopButton = composer.querySelector(".stop");
 const usesSocket = form.hasAttribute("ws-send");
 let liveRun = "";
 
-export function startComposer() {
+export function startComposer({ takesFocus = true } = {}) {
   restoreDraft();
   document.addEventListener("submit", onSubmit, true);
   document.addEventListener("click", onExampleClick);
@@ -37,7 +37,7 @@ export function startComposer() {
   readState();
   startAnnouncer();
   if (hasTouchKeyboard()) text.enterKeyHint = "enter";
-  if (!location.hash) focusUnlessTouch(text);
+  if (takesFocus && !location.hash) focusUnlessTouch(text);
 }
 
 function onKeydown(event) {

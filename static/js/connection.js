@@ -14,8 +14,10 @@ let wasOpened = false; // and brought up to date: a refused socket never is
 let lossCount = 0; // since it was last steady
 let steadyTimer;
 let socket;
+let protocols; // returns what is sent with each connection besides the URL
 
-export function startConnection() {
+export function startConnection(options = {}) {
+  protocols = options.protocols ?? (() => []);
   htmx.createWebSocket = connect;
   htmx.config.wsReconnectDelay = reconnectDelay;
   document.addEventListener("htmx:wsAfterMessage", () => (wasOpened = true), { once: true });
@@ -47,7 +49,7 @@ function connect(wsUrl) {
   url.searchParams.set("language", document.documentElement.lang);
   if (wasOpened) url.searchParams.delete("leaf"); // the linked branch was displayed once
   if (lostAt) url.searchParams.set("away", Math.max(0, Date.now() - lostAt));
-  return (socket = new WebSocket(url));
+  return (socket = new WebSocket(url, protocols()));
 }
 
 // What chat/fragments/page_digest.py computes from the rows: a page that shows other messages, versions

@@ -8,11 +8,11 @@ import { startSidePanel } from "./side_panel.js";
 
 let isStarted = false;
 
-export function startProse() {
+export function startProse({ hasPanel = true } = {}) {
   if (isStarted) return; // a run's page has two scripts with answers
   isStarted = true;
   startCodeTools();
-  startSidePanel();
+  if (hasPanel) startSidePanel();
   document.addEventListener("htmx:load", ({ target }) => enhance(target));
   enhance(document);
 }

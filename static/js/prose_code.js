@@ -38,8 +38,9 @@ export function addCodeTools(within) {
 function addTools(block, tools, code, language) {
   const text = () => code.textContent;
   const isSvg = language === "xml" && /^\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]/.test(text());
-  if (language === "mermaid") addDiagram(block, tools, text());
-  else if (PREVIEWED.has(language) || isSvg) addPreview(tools, text, isSvg ? "svg" : language);
+  // A page in another site's page can't have the frames for them.
+  if (language === "mermaid" && label("diagramFrame")) addDiagram(block, tools, text());
+  else if ((PREVIEWED.has(language) || isSvg) && label("previewFrame")) addPreview(tools, text, isSvg ? "svg" : language);
   const wrap = createButton("wrap", "wrap", toggleWrap);
   code.tabIndex = 0; // it scrolls
   wrap.dataset.wrapLines = "";

@@ -18,10 +18,9 @@ export function startRuns() {
   document.addEventListener("htmx:oobBeforeSwap", keepOpen);
   document.addEventListener("htmx:oobAfterSwap", onOobAfterSwap);
   document.addEventListener("htmx:load", ({ target }) => {
-    addCopyButtons(target);
     if (root.dataset.steps === "open") openRuns(target, true);
   });
-  document.addEventListener("click", onCopyClick);
+  startCopyButtons();
   document.addEventListener("click", onContactClick);
   document.addEventListener("click", ({ target }) => {
     const line = target.closest?.(".run-steps > summary");
@@ -31,12 +30,17 @@ export function startRuns() {
     if (target.name === "steps") openRuns(document, target.checked);
   });
   addEventListener("hashchange", openLinkedStep);
-  addCopyButtons(document);
   startProse();
   startEvidence();
   startPlayer();
   if (root.dataset.steps === "open") openRuns(document, true);
   openLinkedStep();
+}
+
+export function startCopyButtons() {
+  document.addEventListener("htmx:load", ({ target }) => addCopyButtons(target));
+  document.addEventListener("click", onCopyClick);
+  addCopyButtons(document);
 }
 
 // The steps of live runs are open anyway.

@@ -22,7 +22,7 @@ from agents.access.requests import signed_in_user
 from agents.metering.figures.models import RunSummary
 from agents.metering.figures.summaries import day_of
 from agents.metering.figures.totals import COST_COLUMNS, TOKEN_COLUMNS
-from agents.models import ApiKey
+from agents.models import ApiKey, EmbedVisitor
 from agents.models.catalog.rights import Role, group_label
 
 from ..authentication import factors, sessions
@@ -32,17 +32,19 @@ from .forms import can_edit_user, grantable_groups
 from .group_switches import opens_console
 
 UNUSED = Q(last_login=None, password__startswith="!", has_identity=False)
-IS_PERSON = Q(is_service=False)
+IS_PERSON = Q(is_service=False, is_visitor=False)
 STATES = {
     "active": IS_PERSON & Q(is_active=True) & ~UNUSED,
     "invited": IS_PERSON & Q(is_active=True) & UNUSED,
-    "service": ~IS_PERSON & Q(is_active=True),
+    "service": Q(is_service=True, is_active=True),
+    "visitor": Q(is_visitor=True, is_active=True),
     "deactivated": Q(is_active=False),
 }
 STATE_LABELS = {
     "active": (_("active"), "green"),
     "invited": (_("invited"), "blue"),
     "service": (pgettext_lazy("user", "service"), "blue"),
+    "visitor": (pgettext_lazy("user", "visitor"), "blue"),
     "deactivated": (_("disabled"), ""),
 }
 
@@ -58,6 +60,7 @@ def annotate(people: QuerySet[Any]) -> QuerySet[Any]:
     return people.annotate(
         has_identity=Exists(Identity.objects.filter(**of_user)),
         is_service=Exists(ApiKey.objects.filter(**of_user, is_service=True)),
+        is_visitor=Exists(EmbedVisitor.objects.filter(**of_user)),
         has_mfa=Exists(Authenticator.objects.filter(**of_user))
         | Exists(Passkey.objects.filter(**of_user)),
         month_tokens=Coalesce(Subquery(tokens), 0),
@@ -70,11 +73,15 @@ def state_of(person: Any) -> str:
         return "deactivated"
     if person.is_service:
         return "service"
+    if person.is_visitor:
+        return "visitor"
     is_unused = person.last_login is None and not person.has_usable_password()
     return "invited" if is_unused and not person.has_identity else "active"
 
 
 class StateFilter(admin.SimpleListFilter):
+    """Without a choice, it leaves out visitors: a site has more of them than users."""
+
     title = _("state")
     parameter_name = "state"
 
@@ -82,8 +89,7 @@ class StateFilter(admin.SimpleListFilter):
         return [(key, label) for key, (label, _tone) in STATE_LABELS.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        chosen = STATES.get(self.value() or "")
-        return queryset if chosen is None else queryset.filter(chosen)
+        return queryset.filter(STATES.get(self.value() or "", Q(is_visitor=False)))
 
 
 class RoleFilter(admin.SimpleListFilter):

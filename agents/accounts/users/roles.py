@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.access.api_keys import service_accounts
 from agents.access.audit import request_context
+from agents.access.visitors import visitor_accounts
 from agents.models.catalog.rights import Role
 
 from .group_switches import REVIEWING, opens_console
@@ -115,13 +116,14 @@ def is_last_administrator(user: User) -> bool:
 
 
 def sync_groups(sender: Any, using: str = "default", **_signal: Any) -> None:
-    """Create the role groups with current permissions, and give everyone a role.
+    """Create the role groups with current permissions, and give everyone but visitors a role.
 
     Called after each app's migration; only after the last one are all permissions there.
     """
     if sender.label != _last_migrated_app() or using != "default":
         return
     without = get_user_model()._default_manager.exclude(groups__name__in=Role.values)
+    without = without.exclude(pk__in=visitor_accounts().values("pk"))
     with request_context.as_system():
         for role in Role:
             role_group(role).permissions.set(_permissions(role))

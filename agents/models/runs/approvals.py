@@ -12,6 +12,7 @@ from django.utils.translation import pgettext_lazy
 
 from agents.engine.loop import APPROVERS
 
+from ..catalog.embeds import EmbedVisitor
 from ..sentence_fields import SentenceField
 from ..sharing.access import Membership
 from ..types import AnyUser
@@ -26,7 +27,8 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
         """Return what this user can decide: in their runs, or because they are asked.
 
         If a role must approve and has members, only they can. What a running tool asks is for
-        the run's user alone. Calls of a program's functions are for that program.
+        the run's user alone. Calls of a program's functions are for that program. In runs of
+        visitors of other sites, the approver of the embedded chat decides.
         """
         if not user.is_authenticated:
             return self.none()
@@ -39,6 +41,8 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
         # The user's roles are the groups they are in.
         roles = user.groups.order_by().values_list(Lower("name"))
         permitted = (inside & is_own) | models.Q(why__in=PERSON_REASONS, role_name__in=roles)
+        visitors = EmbedVisitor.objects.filter(embed__approver=user).values("user")
+        permitted |= models.Q(run__user__in=visitors) & is_own
         if can_raise_budgets(user):
             permitted |= models.Q(why=Approval.Why.BUDGET, role=APPROVERS)
         by_people = self.exclude(why=Approval.Why.CLIENT)

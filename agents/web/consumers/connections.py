@@ -7,7 +7,7 @@ from agents.db.installation import configured
 
 CloseConnection = Callable[[], None]
 
-_open: dict[int, dict[str, CloseConnection]] = {}
+_open: dict[int | str, dict[str, CloseConnection]] = {}
 
 
 class TooManySockets(Exception):
@@ -15,7 +15,7 @@ class TooManySockets(Exception):
 
 
 @contextmanager
-def track_socket(person: int, page: str, close: CloseConnection) -> Iterator[None]:
+def track_socket(person: int | str, page: str, close: CloseConnection) -> Iterator[None]:
     """Count a socket while it is open.
 
     A reconnecting page replaces its former socket, which may have been lost without notice:

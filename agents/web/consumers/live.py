@@ -96,22 +96,33 @@ class LiveConsumer(AsyncWebsocketConsumer):
             return
         topic = await database.run_deferred(self.find_topic)
         if topic is None:
-            await self.close(close_codes.NOT_FOUND)
+            await self.close(self.lost_access_code)
             return
-        user_pk = self.scope["user"].pk
         page = self.query_params.get("page", "")
         name = f"{self.scope['path']} {page}" if page else secrets.token_hex(8)
+        tracked = connections.track_socket(self.owner(), name, self._on_replaced)
         try:
-            self.stack.enter_context(connections.track_socket(user_pk, name, self._on_replaced))
+            self.stack.enter_context(tracked)
         except connections.TooManySockets:
             await self.close(close_codes.TOO_MANY)
             return
         self.begin()
-        for followed_topic in (topic, pubsub.person_topic(user_pk)):
-            await self.stack.enter_async_context(
-                pubsub.subscribe(followed_topic, self.on_notification)
-            )
+        for followed_topic in self.followed_topics(topic):
+            await self.follow(followed_topic)
         self._spawn(self._watch())
+
+    async def follow(self, topic: str) -> None:
+        """Be notified of what is published to a topic, for as long as the socket is open."""
+        await self.stack.enter_async_context(pubsub.subscribe(topic, self.on_notification))
+
+    def owner(self) -> int | str:
+        """Return whose sockets are limited together."""
+        user_pk: int = self.scope["user"].pk
+        return user_pk
+
+    def followed_topics(self, topic: str) -> tuple[str, ...]:
+        """Return the topics that the page hears of, besides its own that of its user."""
+        return (topic, pubsub.person_topic(self.scope["user"].pk))
 
     def find_topic(self) -> str | None:
         """Return the topic to follow, or None if the user can see nothing."""

@@ -7,6 +7,8 @@ from .plans.plan_view import PlanView
 from .run_view import (
     BARE,
     BRIEF,
+    EMBED,
+    EMBED_QUIET,
     FULL,
     RunView,
     model_label,
@@ -19,6 +21,8 @@ from .steps.step_view import MAX_THOUGHT_CHARS, StepView
 __all__ = [
     "BARE",
     "BRIEF",
+    "EMBED",
+    "EMBED_QUIET",
     "FULL",
     "MAX_THOUGHT_CHARS",
     "ApprovalView",

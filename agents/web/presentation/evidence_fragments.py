@@ -58,17 +58,21 @@ def evidence_bar(evidence: Evidence, view: RunView | None = None) -> SafeString:
         note = _("Marked statements and figures aren’t in any result. They may still be right.")
     else:
         note = _("Every statement matches a result.")
-    tips = ""
-    if evidence.links:
-        owner = _owner_names(view)
-        content = join(_tip(link, owner(link.source)) for link in evidence.links)
-        tips = format_html("<template>{}</template>", content)
     return EVIDENCE(
         sources=evidence_sources(evidence, view),
         has_sources=HAS_SOURCES if evidence.sources else "",
         note=note,
-        tips=tips,
+        tips=evidence_tips(evidence, view),
     )
+
+
+def evidence_tips(evidence: Evidence, view: RunView | None = None) -> SafeString:
+    """Render what the citations display on hover."""
+    if not evidence.links:
+        return SafeString()
+    owner = _owner_names(view)
+    content = join(_tip(link, owner(link.source)) for link in evidence.links)
+    return format_html("<template>{}</template>", content)
 
 
 def unsupported_button(evidence: Evidence, kind: str = "") -> SafeString:

@@ -19,6 +19,8 @@ from agents.models import AgentStep, Approval, Run, RunEvent
 from agents.runs import event_store, projection
 
 from . import (
+    EMBED,
+    EMBED_QUIET,
     MAX_THOUGHT_CHARS,
     CommentThread,
     Outline,
@@ -26,6 +28,7 @@ from . import (
     RunView,
     StepView,
     answer_fragments,
+    embedded_run,
     run_fragments,
     step_fragments,
     step_views,
@@ -39,6 +42,8 @@ REDRAW_TYPES = {EventType.RUN_FINISHED, EventType.RUN_PAUSED}
 # Whatever changes a step's row; a thought ends what streamed into it.
 ROW_TYPES = {*projection.HANDLERS, EventType.THOUGHT} - {EventType.RUN_STARTED} - REDRAW_TYPES
 PLAN_KINDS = {"plan", "task"}
+# Pages with one line about what a live run does.
+ACTIVE_PLACES = {"chat", EMBED, EMBED_QUIET}
 
 
 @dataclass
@@ -102,6 +107,8 @@ class LiveRunView:
             answer_fragments.corrected_note(view),
             answer_fragments.correction_section(view),
         ]
+        if view.is_embedded:
+            return embedded_run.rating(view)
         if self.place == "chat" and view.is_own:
             frames.insert(0, answer_fragments.rating(view))
         return "".join(frames)
@@ -175,7 +182,7 @@ class LiveRunView:
         frames: list[str] = [self._thought_frame(step, text) for step, text in thoughts.items()]
         is_first = not self.markdown.shown_chars
         frames.append(self._answer_frame(answer))
-        if answer and is_first and self.place == "chat":
+        if answer and is_first and self.place in ACTIVE_PLACES:
             frames.append(run_fragments.run_activity(self.run_pk, self._activity()))
         return "".join(frames)
 
@@ -202,7 +209,7 @@ class LiveRunView:
             self.markdown.feed(answer)
             return run_fragments.run_section(self._reset_view(run))
         view = self._view(run)
-        self.is_owed |= any(
+        self.is_owed |= not view.is_embedded and any(
             event["type"] == EventType.PLAN or event["data"].get("kind") in PLAN_KINDS
             for event in events
         )
@@ -293,8 +300,9 @@ class LiveRunView:
 
     def _activity(self) -> str:
         """Return what the run does at the moment, without reading a row."""
-        is_writing = self.open_steps and self.markdown.shown_chars
-        return str(WRITING) if is_writing else current_activity(self.open_steps)
+        if self.open_steps and self.markdown.shown_chars:
+            return str(WRITING)
+        return current_activity({} if self.place == EMBED_QUIET else self.open_steps)
 
     def _follow_steps(self, steps: Iterable[StepView]) -> None:
         for step in steps:
@@ -303,6 +311,8 @@ class LiveRunView:
                 self.open_steps[step.number] = doing(step)
 
     def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
+        if self.place in {EMBED, EMBED_QUIET}:
+            return []
         if self.place != "chat":
             return steps
         return visible_steps(steps, self.folded, self.outline.visible_numbers)

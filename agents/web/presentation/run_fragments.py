@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agents.models import Run
 
-from . import BARE, BRIEF, FULL, PlanView, RunView
+from . import BARE, BRIEF, FULL, PlanView, RunView, embedded_run
 from .answer_fragments import answer_actions, answer_more, corrected_note, correction_section
 from .element import Element, join
 from .evidence_fragments import evidence_bar, evidence_sources
@@ -28,6 +28,8 @@ def run_section(view: RunView) -> SafeString:
         sized_view = view if size == FULL else view.of(size)
         if view.place == "trace":
             html = render_to_string("trace/_run.html", {"view": sized_view})
+        elif view.is_embedded:
+            html = embedded_run.run_section(sized_view)
         else:
             html = chat_run(sized_view)
         if fits(html):
@@ -274,6 +276,8 @@ def run_header(view: RunView, activity: str = "") -> SafeString:
     if view.place == "trace":
         templates = ("trace/_status.html", "trace/_figures.html")
         return join(render_to_string(template, {"view": view}) for template in templates)
+    if view.is_embedded:
+        return embedded_run.run_head(view, activity)
     return join((run_head(view, activity), run_facts(view)))
 
 

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
+from agents.access.visitors import is_visitor
 from agents.db.sanitize import REMOVED_ESCAPES
 from agents.db.sentences import translate
 from agents.engine.plans import MAX_DEPTH, PlanDefinition, read_definition
@@ -51,7 +52,8 @@ class StartRequest:
 
 def parse_command(text: str, user: User) -> StartRequest | None:
     """Return what a message starts, if it is the command; raise WorkflowNotStarted."""
-    if (command := COMMAND_PATTERN.match(text.strip())) is None:
+    command = COMMAND_PATTERN.match(text.strip())
+    if command is None or is_visitor(user.pk):
         return None
     name, parameters = _parse_arguments(command[1])
     mine = Workflow.objects.for_user(user).filter(enabled=True)

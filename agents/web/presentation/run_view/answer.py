@@ -29,12 +29,12 @@ from ..markdown import (
     render_markdown,
 )
 from ..recordings import Recording, find_recordings, has_times, link_times
-from .rows import RunRows
+from .rows import EMBED, EMBED_QUIET, RunRows
 
 # Pages that display one answer in full.
 FULL_ANSWER_PLACES = {"compare", "shared"}
 # Pages whose answers have links to the steps.
-EVIDENCE_PLACES = {"chat", "trace", "shared"}
+EVIDENCE_PLACES = {"chat", "trace", "shared", EMBED, EMBED_QUIET}
 # Pages whose readers can open the chat's files.
 PLAYING_PLACES = {"chat", "trace"}
 
@@ -61,6 +61,10 @@ class RunAnswer(RunRows):
         html = self._answer_excerpt[0]
         if not self.has_evidence:
             return Evidence(html)
+        if self.is_embedded:  # passages only, which are below the answer
+            passages = tuple(source for source in self.sources if source.passage is not None)
+            own = f"#source-{self.run.pk}-"
+            return find_evidence(html, passages, own, documents=own, question=self.run.query)
         if self.place == "shared":  # without links to documents
             return find_evidence(html, self.sources, STEP_LINK, question=self.run.query)
         if self.recordings:

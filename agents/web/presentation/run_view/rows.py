@@ -34,6 +34,9 @@ MANY_ROWS = 15
 PROBLEMS = {AgentStep.Status.FAILED, AgentStep.Status.BLOCKED, AgentStep.Status.UNKNOWN}
 # Fields not needed where all steps are loaded at once.
 DEFERRED_FIELDS = {"compare": ("request",), "shared": ()}
+# Chats in other sites: with or without a line that says what the agent does.
+EMBED = "embed"
+EMBED_QUIET = "embed_quiet"
 WRITTEN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 # How much of a run is rendered: everything that fits, rows without content, or little more than
 # the answer.
@@ -68,6 +71,15 @@ class RunRows:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether visitors of another site see it: nothing links into the product."""
+        return self.place in {EMBED, EMBED_QUIET}
+
+    @property
+    def says_activity(self) -> bool:
+        return self.place != EMBED_QUIET
 
     @property
     def is_own(self) -> bool:

@@ -17,7 +17,7 @@ from agents.runs import clocks, projection
 from ..attachments import QuestionFileView, question_files
 from ..formats import status_text
 from ..formats.links import chat_url, milliseconds, trace_url
-from ..steps.activity import WRITING, activity, current_activity, doing
+from ..steps.activity import THINKING, WRITING, activity, current_activity, doing
 from .feedback import RunFeedback
 from .next_steps import (
     ConsolePage,
@@ -171,6 +171,8 @@ class RunView(RunFeedback):
     def current_activity(self) -> str:
         """What a live run does at the moment."""
         open_steps = {step.number: doing(step) for step in self.steps if step.is_open}
+        if not self.says_activity:
+            return str(WRITING if open_steps and self.answer_shown else THINKING)
         if open_steps and self.answer_shown:
             return str(WRITING)
         return current_activity(open_steps)

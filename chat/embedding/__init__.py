@@ -1,0 +1,1 @@
+"""Chats in other people's pages: who may use them, their frame, its socket, and retention."""
