@@ -18,9 +18,12 @@ MIN_OVERLAP = 0.2
 # tests/memory/test_recall_threshold.py), the local model recalls 56 % of the memories at 0.25
 # and 0.05 per unrelated question; at 0.35 52 % and none; at 0.20 80 % and 0.7.
 MIN_MEMORY_SIMILARITY = 0.25
-# Of 8 paraphrases without a common word and 135 unrelated pairs (English and Japanese), the
-# local model recalls 75 % and 2 % at 0.35; 38 % and 1 % at 0.45; 88 % and 13 % at 0.25.
-MIN_EXPERIENCE_SIMILARITY = 0.35
+# A lesson fits a question that has its subject: most of the words that its question and its
+# text share ("GMV"). Without such words, nearly all words of its question. Or one of nearly the
+# same meaning. docs/learning.md has the figures.
+MIN_SUBJECT_SHARE = 0.6
+MIN_QUESTION_SHARE = 0.8
+MIN_EXPERIENCE_SIMILARITY = 0.6
 # One item helps most and more can hurt (docs/learning.md), so others must be almost as similar.
 MAX_EXPERIENCES = 3
 NEAR_BEST = 0.6
@@ -145,6 +148,8 @@ def _score(
     note: AnyNote, question_words: set[str], similarity: float, min_similarity: float
 ) -> RecalledNote:
     """Return the note with its score and reason; the score is 0 if it doesn't fit."""
+    if isinstance(note, Experience):
+        return _score_lesson(note, question_words, similarity, min_similarity)
     note_words = texts.words(note.compared)
     matched = tuple(sorted(question_words & note_words))
     if note.kind == Memory.Kind.PREFERENCE:
@@ -152,14 +157,34 @@ def _score(
     overlap = len(matched) / max(1, min(len(note_words), len(question_words)))
     by_words = overlap if overlap >= MIN_OVERLAP else 0.0
     by_meaning = similarity if similarity >= min_similarity else 0.0
-    score = max(by_words, by_meaning)
-    if isinstance(note, Experience):  # how well it has worked so far
-        score *= 2 * (1 + note.helpful) / (2 + note.helpful + note.harmful)
     return RecalledNote(
         note=note,
-        score=round(score, 3),
+        score=round(max(by_words, by_meaning), 3),
         why="words" if by_words else "meaning",
         matched=matched if by_words else (),
+    )
+
+
+def _score_lesson(
+    note: Experience, question_words: set[str], similarity: float, min_similarity: float
+) -> RecalledNote:
+    """Return a lesson with its score: whether the question is about the same subject."""
+    about = texts.keywords(note.question)
+    min_share = MIN_QUESTION_SHARE
+    if note.kind == Experience.Kind.CORRECTION and (both := about & texts.keywords(note.text)):
+        about = both
+        min_share = MIN_SUBJECT_SHARE
+    matched = about & question_words
+    share = len(matched) / max(1, len(about))
+    by_words = share if share >= min_share else 0.0
+    by_meaning = similarity if similarity >= min_similarity else 0.0
+    # How well it has worked so far.
+    worth = 2 * (1 + note.helpful) / (2 + note.helpful + note.harmful)
+    return RecalledNote(
+        note=note,
+        score=round(max(by_words, by_meaning) * worth, 3),
+        why="words" if by_words else "meaning",
+        matched=tuple(sorted(matched)) if by_words else (),
     )
 
 

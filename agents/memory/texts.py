@@ -31,8 +31,10 @@ MARKS = re.compile(
 )
 BRACKETS = re.compile("[<>＜＞]")
 QUESTION_ENDS = re.compile(r"(?<=[.?!。？！])\s")
+HIRAGANA_LETTER = re.compile(f"[{HIRAGANA}]")
 HIRAGANA_RUN = re.compile(f"[{HIRAGANA}]+")
-WORD = re.compile(rf"[{JAPANESE}]+|[^\W_]+(?:['’][^\W_]+)?")
+_LETTERS = rf"[^\W_{JAPANESE}]+"
+WORD = re.compile(rf"[{JAPANESE}]+|{_LETTERS}(?:['’]{_LETTERS})?")
 POSSESSIVE = re.compile("['’]s$")
 # Words of any memory; they say little about what it is about.
 _COMMON_WORDS = """
@@ -142,6 +144,13 @@ def words(text: str) -> set[str]:
         if word not in COMMON_WORDS and (len(word) > 1 or word.isdigit()):
             terms.add(stem(word))
     return terms
+
+
+def keywords(text: str) -> set[str]:
+    """Return the words that can say what a text is about: no numbers, no Japanese endings."""
+    return {
+        word for word in words(text) if not word.isdigit() and not HIRAGANA_LETTER.search(word)
+    }
 
 
 def sequence(text: str) -> list[str]:
