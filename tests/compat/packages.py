@@ -1,8 +1,10 @@
 """Installs the packages under var/compat, each set in an environment of its own."""
 
+import asyncio
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -40,7 +42,8 @@ UVX_PACKAGES = (
     "mcp-server-time==2026.10.19",
 )
 NODE = "22.23.3"  # as a package of npm
-NODE_LOCK = HERE / "package-lock.json"
+NODE_PACKAGES = HERE / "package.json"
+NPM_REASON = re.compile(r"^npm error (?:notarget|404) +(.+)", re.MULTILINE)
 
 
 def version(package: str) -> str:
@@ -49,8 +52,7 @@ def version(package: str) -> str:
         name, _, number = pinned.partition("==")
         if name.partition("[")[0] == package:
             return number
-    packages = json.loads(NODE_LOCK.read_text())["packages"]
-    return str(packages[f"node_modules/{package}"]["version"])
+    return str(json.loads(NODE_PACKAGES.read_text())["dependencies"][package])
 
 
 def installed_version(package: str) -> str:
@@ -71,6 +73,22 @@ def python_programs(name: str) -> Path:
         _run(pip, "install", "--quiet", "--disable-pip-version-check", *PYTHON_SETS[name])
         stamp.write_text(wanted)
     return folder / "bin"
+
+
+async def node_packages(name: str, *packages: str) -> Path:
+    """Install packages of npm; return the folder in which scripts find them."""
+    if shutil.which("npm") is None:
+        raise NotTried("npm isn't installed.")
+    folder = HOME / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_text('{"private": true, "type": "module"}')
+    pinned = [
+        package if "@" in package[1:] else f"{package}@{version(package)}"
+        for package in packages
+    ]
+    npm = ("npm", "install", "--loglevel=error", "--no-save", "--prefix", str(folder))
+    await asyncio.to_thread(_run, *npm, *pinned)
+    return folder
 
 
 @cache
@@ -98,7 +116,8 @@ def _run(*command: str) -> None:
             command, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS
         )
     except subprocess.CalledProcessError as error:
-        lines = (error.stderr or error.stdout).strip().splitlines() or ["no output"]
-        raise NotTried(f"Installing failed: {lines[-1]}") from error
+        output = error.stderr or error.stdout
+        lines = NPM_REASON.findall(output) or output.strip().splitlines()[-1:] or ["no output"]
+        raise NotTried(f"Installing failed: {lines[0]}") from error
     except subprocess.TimeoutExpired as error:
         raise NotTried(f"Installing took longer than {INSTALL_SECONDS} s.") from error

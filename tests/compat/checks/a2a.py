@@ -5,12 +5,11 @@ import itertools
 import json
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 
 from tests import wire
-from tests.compat.packages import HOME, installed_version, python_programs, version
+from tests.compat.packages import installed_version, node_packages, python_programs, version
 from tests.compat.rows import NotTried, row
 from tests.compat.served import example, run, serve
 from tests.compat.table import CONFORMANCE
@@ -41,25 +40,14 @@ async def check_a2a() -> str:
 
 @row(WAYS_IN, "AG-UI (@ag-ui/client)", version(AG_UI), real="the client", played=DEMO)
 async def check_ag_ui() -> str:
-    if shutil.which("npm") is None:
-        raise NotTried("npm isn't installed.")
-    folder = await asyncio.to_thread(_write_script)
-    install = ("npm", "install", "--silent", "--prefix", str(folder))
-    await run(*install, f"{AG_UI}@{version(AG_UI)}")
+    script = await node_packages("ag-ui", AG_UI) / "ask.js"
+    script.write_text(example(PAGE, "js"))
     async with serve() as ashiato:
         variables = {"ASHIATO_URL": ashiato.url, "ASHIATO_KEY": ashiato.key}
-        output = await run("node", str(folder / "ask.js"), env=variables)
+        output = await run("node", str(script), env=variables)
     assert "assistant:" in output, output
     assert "42" in output, output
     return "an agent asked, its tool call and answer"
-
-
-def _write_script() -> Path:
-    folder = HOME / "ag-ui"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text('{"private": true, "type": "module"}')
-    (folder / "ask.js").write_text(example(PAGE, "js"))
-    return folder
 
 
 # Tests of the kit that expect what the protocol doesn't, or what no test on loopback has.

@@ -4,10 +4,15 @@ import json
 import os
 import shutil
 import sys
-from pathlib import Path
 
 from tests import wire
-from tests.compat.packages import HOME, installed_version, python_programs, version
+from tests.compat.packages import (
+    HOME,
+    installed_version,
+    node_packages,
+    python_programs,
+    version,
+)
 from tests.compat.rows import NotTried, row
 from tests.compat.served import Served, example, run, serve
 from tests.compat.table import CONFORMANCE
@@ -57,7 +62,7 @@ async def check_open_responses() -> str:
     if not folder:
         raise NotTried(f"{SUITE_VARIABLE} doesn't name the folder of the suite.")
     zod = _copy_suite(folder)
-    programs = await _node_packages("open-responses", f"{BUN}@{version(BUN)}", zod)
+    programs = (await node_packages("open-responses", BUN, zod)) / "node_modules" / ".bin"
     async with wire.WireServer(_reply) as model:
         script = MAKE_AGENT.format(url=model.url, agent=AGENT)
         async with serve(script=script) as ashiato:
@@ -133,23 +138,12 @@ async def _run_python(program: str, number: int) -> None:
 
 
 async def _run_node(name: str, number: int, *packages: str) -> None:
-    pinned = [f"{package}@{version(package)}" for package in packages]
-    folder = (await _node_packages(name, *pinned)).parents[1]
+    folder = await node_packages(name, *packages)
     async with serve() as ashiato:
         script = folder / "ask.mjs"
         script.write_text(_filled(example(PAGE, "js", number), ashiato))
         output = await run("node", str(script))
     assert "42" in output, output
-
-
-async def _node_packages(name: str, *packages: str) -> Path:
-    """Install these in a folder of their own; return the one with their programs."""
-    if shutil.which("npm") is None:
-        raise NotTried("npm isn't installed.")
-    folder = HOME / name
-    folder.mkdir(parents=True, exist_ok=True)
-    await run("npm", "install", "--silent", "--prefix", str(folder), *packages)
-    return folder / "node_modules" / ".bin"
 
 
 def _filled(text: str, ashiato: Served) -> str:

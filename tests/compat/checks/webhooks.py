@@ -1,21 +1,19 @@
 """Webhooks and triggers with the published packages of Standard Webhooks."""
 
 import asyncio
-import shutil
 import sys
 import time
 from pathlib import Path
 
 from tests.bench.processes import child, free_port
-from tests.compat.packages import HOME, installed_version
-from tests.compat.rows import NotTried, row
+from tests.compat.packages import HOME, installed_version, node_packages, version
+from tests.compat.rows import row
 from tests.compat.served import example, run, serve
 
 WAYS_IN = "Ways in"
 PAGE = "webhooks.md"
 DEMO = "the demo model"
 PACKAGE = "standardwebhooks"
-NODE_VERSION = "1.1.1"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 PUBLIC_ID = "compat"
 DELIVERY_SECONDS = 60.0
@@ -82,21 +80,10 @@ async def check_python() -> str:
     return "a trigger called, its answer delivered and verified"
 
 
-@row(WAYS_IN, "Standard Webhooks (Node)", NODE_VERSION, real="the package", played=DEMO)
+@row(WAYS_IN, "Standard Webhooks (Node)", version(PACKAGE), real="the package", played=DEMO)
 async def check_node() -> str:
-    if shutil.which("npm") is None:
-        raise NotTried("npm isn't installed.")
-    program = await asyncio.to_thread(_write_receiver, HOME / "webhooks")
-    install = ("npm", "install", "--silent", "--prefix", str(program.parent))
-    await run(*install, f"{PACKAGE}@{NODE_VERSION}")
+    program = await node_packages("webhooks", PACKAGE) / "receive.js"
+    program.write_text(example(PAGE, "js"))
     received = await _exchange(str(program), program="node")
     assert "42" in received, received
     return "a delivery verified"
-
-
-def _write_receiver(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    Path(folder, "package.json").write_text('{"private": true, "type": "module"}')
-    program = Path(folder, "receive.js")
-    program.write_text(example(PAGE, "js"))
-    return program
