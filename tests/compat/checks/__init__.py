@@ -8,6 +8,7 @@ from tests.compat.checks import (  # noqa: F401, I001
     a2a,
     openai_clients,
     ci,
+    editors,
     webhooks,
     clients,
     identity,
