@@ -57,6 +57,8 @@ from .tool_calls.offered_tools import ToolBridge
 from .tool_calls.tool_runner import ToolRunner
 from .tool_calls.tool_step import ToolStep
 
+MAX_UNKNOWN_TURNS = 2
+
 if TYPE_CHECKING:
     from .runtime import AgentRuntime
 
@@ -261,7 +263,9 @@ class RunLoop:
         """Return the first step of a new turn; raise MaxStepsExceeded after the last one."""
         run_state = self.run_state
         agent = self.agent
-        tools = self.tool_runner.sent_tools()
+        # A model that invents tools is told once which ones there are, then it has to answer.
+        invents = len(run_state.unknown_turns) >= MAX_UNKNOWN_TURNS
+        tools = [] if invents else self.tool_runner.sent_tools()
         # Without tools the next reply is the answer, which is never held up.
         if tools and (step := self._limit_step()) is not None:
             return step

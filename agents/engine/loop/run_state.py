@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 from agents.engine.attachments import AttachmentRef, refs_of
+from agents.engine.errors import ToolNotFoundError
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.history_summary import summary_messages
 from agents.engine.material.run_material import RunMaterial
@@ -64,6 +65,7 @@ class RunState:
     unsure: set[str] = field(default_factory=set)
     barred: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
+    unknown_turns: set[int] = field(default_factory=set)
     is_degraded: bool = False
     has_checked_citations: bool = False
     judged_answer: str | None = None
@@ -102,6 +104,13 @@ class RunState:
             return False
         progress.stand_ins[tool] += 1
         return True
+
+    def note_unknown(self, turn: int, error_type: str) -> None:
+        """Note in which turns in a row the model called tools that don't exist."""
+        if error_type == ToolNotFoundError.__name__:
+            self.unknown_turns.add(turn)
+        else:
+            self.unknown_turns.clear()
 
     def say(self, message: Message) -> None:
         self.state.add_message(**message)
@@ -294,6 +303,7 @@ def _on_tool_call(run_state: RunState, data: Data) -> None:
 def _on_tool_response(run_state: RunState, data: Data) -> None:
     call = ToolCall(id=data["tool_call_id"], name=data["name"])
     run_state.progress.record_response(data)
+    run_state.note_unknown(data["turn"], data.get("error_type", ""))
     untrusted = bool(data.get("is_untrusted"))
     run_state.close(call, data["content"], refs_of(data), is_untrusted=untrusted)
     run_state.is_degraded = run_state.is_degraded and data["is_error"]

@@ -115,6 +115,28 @@ async def test_an_unknown_tool_is_an_error_the_model_can_fix(agent):
     assert result.stopped_reason == "completed"
 
 
+async def test_a_model_that_keeps_inventing_tools_has_to_answer_without_any(agent):
+    invents = [Says.call(name, text="x") for name in ("browser", "search_web")]
+    runtime = agent(*invents, Says(answer="I can't look it up."), tools=[Echo()])
+
+    result = await runtime.run("?")
+
+    assert (result.stopped_reason, result.answer) == ("completed", "I can't look it up.")
+    *_, second, last = runtime.planner.llm.requests
+    instructions = [
+        str(sent["messages"][0]) + str(sent.get("tools")) for sent in (second, last)
+    ]
+    assert ["Says it again." in text for text in instructions] == [True, False]
+
+
+async def test_an_invented_tool_between_calls_takes_no_tools_away(agent):
+    calls = [Says.call(name, text=text) for text in "ab" for name in ("eccho", "echo")]
+
+    result = await agent(*calls, Says(answer="x"), tools=[Echo()]).run("?")
+
+    assert [step.observation for step in result.steps if step.action == "echo"] == ["a", "b"]
+
+
 async def test_a_failing_tool_is_tried_three_times_and_then_dropped(agent):
     async def fail(_):
         raise RuntimeError("the wire is cut")
