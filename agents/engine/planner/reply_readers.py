@@ -13,7 +13,14 @@ from agents.engine.errors import (
     ProviderFailed,
     TruncatedReply,
 )
-from agents.engine.turn.assembly import Assembler, Chunk, PlanResult, Turn, VisibleText
+from agents.engine.turn.assembly import (
+    REPETITION,
+    Assembler,
+    Chunk,
+    PlanResult,
+    Turn,
+    VisibleText,
+)
 
 from ..sentences import Sentence as _
 from .react_parser import ReactParser
@@ -31,6 +38,7 @@ MALFORMED_REASON = "malformed_function_call"
 WITHHELD = _("The model's provider blocked the answer.")
 REPHRASE_ADVICE = _("Rephrase your message, or choose another model.")
 OUTPUT_LIMIT_REACHED = _("The model reached its output limit before it answered.")
+REPEATED_ITSELF = _("The model repeated itself and didn't answer.")
 UNREADABLE_CALL = _(
     "The tool call couldn't be parsed. Call the tool again with a "
     "single JSON object as its input."
@@ -48,7 +56,7 @@ class TextDelta:
 def read_batch(reader: "NativeReader", batch: Sequence[Chunk]) -> list[TextDelta]:
     """Parse the chunks; malformed ones are the adapter's failure."""
     try:
-        return join_deltas(reader.feed(chunk) for chunk in batch)
+        return join_deltas(reader.feed(chunk) for chunk in batch if not reader.is_repeating)
     except AgentError:
         raise
     except Exception as error:
@@ -58,10 +66,17 @@ def read_batch(reader: "NativeReader", batch: Sequence[Chunk]) -> list[TextDelta
 class NativeReader:
     """Parses a model with native tool calls."""
 
-    is_done = False
-
     def __init__(self) -> None:
         self._assembler = Assembler()
+
+    @property
+    def is_repeating(self) -> bool:
+        return self._assembler.is_repeating
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing that follows can matter."""
+        return self.is_repeating
 
     def feed(self, chunk: Chunk) -> list[VisibleText]:
         pieces = self._assembler.feed(chunk)
@@ -113,8 +128,8 @@ class ReactReader(NativeReader):
         self._parser = ReactParser()
 
     @property
-    def is_done(self) -> bool:  # type: ignore[override]
-        return self._parser.is_done
+    def is_done(self) -> bool:
+        return self._parser.is_done or super().is_done
 
     def feed(self, chunk: Chunk) -> list[VisibleText]:
         return self._parse_pieces(super().feed(chunk))
@@ -143,6 +158,8 @@ def _empty_reply_error(turn: Turn) -> ModelError:
     """Return why the reply is empty. Only an unexplained one is worth a retry."""
     if turn.finish_reason == "content_filter":
         return ModelError(WITHHELD, advice=REPHRASE_ADVICE)
+    if turn.finish_reason == REPETITION:
+        return TruncatedReply(REPEATED_ITSELF)
     return (
         TruncatedReply(OUTPUT_LIMIT_REACHED) if turn.finish_reason == "length" else EmptyReply()
     )

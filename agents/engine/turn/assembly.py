@@ -10,6 +10,7 @@ from ..sentences import Sentence as _
 from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_empty
 from .prompt_echo import PromptEchoFilter
 from .reasoning import ReasoningCollector, TextKind, ThinkTagParser
+from .repetition import RepetitionDetector
 from .tool_calls import ToolCall, ToolCallAssembler
 from .usage_report import has_counts, reported_usage
 
@@ -29,10 +30,12 @@ __all__ = [
 Chunk = Mapping[str, Any]
 VisibleText = tuple[TextKind, str]
 
+REPETITION = "repetition"  # our own finish reason: the stream was ended
 REFUSAL_NOTE = _("The model declined to answer.")
 CAVEATS = {
     "length": _("The answer was cut off at the model's output limit."),
     "content_filter": _("The model provider's content filter cut off the answer."),
+    REPETITION: _("The model repeated itself, so its answer was stopped."),
 }
 
 
@@ -127,6 +130,7 @@ class Assembler:
         self._texts: dict[TextKind, list[str]] = {"thought": [], "answer": []}
         self._think_parser = ThinkTagParser()
         self._echo_filter = PromptEchoFilter()
+        self._repetition = RepetitionDetector()
         self._reasoning = ReasoningCollector()
         self._calls = ToolCallAssembler()
         self._finish_reason: str | None = None
@@ -141,6 +145,11 @@ class Assembler:
     def size(self) -> int:
         """Number of characters so far, in text and calls."""
         return self._size + self._calls.size
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether the text has become the same piece again and again."""
+        return self._repetition.is_repeating
 
     def feed(self, chunk: Chunk) -> list[VisibleText]:
         """Add a chunk and return its displayable text."""
@@ -200,7 +209,7 @@ class Assembler:
             content="".join(self._texts["answer"]),
             reasoning="".join(self._texts["thought"]),
             tool_calls=calls,
-            finish_reason=self._finish_reason,
+            finish_reason=REPETITION if self.is_repeating else self._finish_reason,
             usage=self._usage,
             model=self._model,
             is_refusal=self._is_refusal,
@@ -227,6 +236,7 @@ class Assembler:
         stored: list[VisibleText] = []
         for kind, piece in visible:
             self._size += len(piece)
+            self._repetition.feed(piece)
             text = self._echo_filter.feed(piece) if kind == "answer" else piece
             if text:
                 self._texts[kind].append(text)
