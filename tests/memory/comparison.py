@@ -1,4 +1,4 @@
-"""Measures what learning is worth: a set of examples with the switch off, then on.
+"""Compares a set of examples with learning off, then on.
 
 An agent answers the training questions and a reviewer corrects them. What is learned from that
 goes the product's own way, from the feedback over the review into the prompt. The examples ask
@@ -57,8 +57,10 @@ async def compare(user: User, content: dict[str, Any]) -> Comparison:
 
 
 def make_agent(content: dict[str, Any]) -> Agent:
-    agent = Agent.objects.create(name=content["agent"], model="demo", learns=True)
-    agent.tools.set(ToolRegistration.objects.filter(name__in=TOOLS, enabled=True))
+    settings = {"model": "demo", **content.get("settings", {})}
+    agent = Agent.objects.create(name=content["agent"], learns=True, **settings)
+    tools = ToolRegistration.objects.filter(name__in=content.get("tools", TOOLS))
+    agent.tools.set(tools.filter(enabled=True))
     return agent
 
 

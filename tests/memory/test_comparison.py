@@ -1,14 +1,16 @@
 """What learning is worth: examples on the demo model with the switch off, then on."""
 
 import asyncio
+import tomllib
 
 import pytest
 
 from agents import runs
+from agents.llm.demo.experiences import Correction, known_answer
 from agents.models import Experience, Run
 from agents.review.experiments.models import ExperimentResult
 
-from . import comparison
+from . import comparison, real_model
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,6 +33,17 @@ def test_the_set_scores_higher_with_experiences(agent, samples, administrator):
     assert result.off.passed == 4  # the controls
     assert result.on.passed == result.on.count == 14
     assert result.experiences == 5
+
+
+def test_the_demo_model_knows_none_of_the_house_rules():
+    content = tomllib.loads(real_model.FILE.read_text("utf-8"))
+    for rule in content["training"]:
+        correction = Correction(rule["question"], rule["correction"])
+        line = f'- Question: "{correction.question}" Correction: "{correction.text}"'
+        prompt = [{"role": "system", "content": f"<experiences>\n{line}\n</experiences>"}]
+        for example in content["examples"]:
+            assert correction.translate(example["question"]) == example["question"]
+            assert known_answer(example["question"], prompt) == ""
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
-"""What the demo model does with experiences in its prompt.
+"""What the demo model does with experiences in its prompt: a demonstration.
 
-A correction such as “GMV means revenue” is applied to the words of a question. Any other is
-the answer to a question that its rules can't answer, if that is almost the same question.
+It parses our own marks, which says nothing about how other models use them. A correction such
+as “GMV means revenue” is applied to the words of a question. Any other is the answer to a
+question that its rules can't answer, if that is almost the same question.
 """
 
 import re
