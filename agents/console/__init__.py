@@ -1,6 +1,6 @@
 """The admin console, one module per subject."""
 
-from . import access, triggers, workflows
+from . import access, embeds, triggers, workflows
 from .activity import audit, experiences, knowledge, runs
 from .agent_admin import agents
 from .guardrail_admin import guardrails
@@ -22,6 +22,7 @@ __all__ = [
     "knowledge",
     "models",
     "runs",
+    "embeds",
     "mcp_servers",
     "settings_page",
     "tools",

@@ -91,6 +91,11 @@ MENU = (
                 _("Triggers"),
                 _("Agents and workflows that other services start with a webhook."),
             ),
+            Tab(
+                "agents.Embed",
+                _("Embedding"),
+                _("Chats with agents in your website, intranet or product."),
+            ),
         ),
     ),
     MenuEntry(

@@ -25,13 +25,14 @@ from agents.runs import close_codes, pubsub
 from agents.web import request_rate
 from agents.web.preferences import Preferences
 from agents.web.presentation import EMBED, EMBED_QUIET
-from chat import fragments, messages
+from chat import fragments
 from chat.errors import MessageRejected
 from chat.live.consumers import ChatConsumer
 from chat.live.incoming_frames import BadFrame, MessageFrame, RegenerateFrame, StopFrame
 from chat.live.page_state import Conversation
+from chat.messages.submission import clean_text
 from chat.models import ChatSession
-from chat.sessions import session_state
+from chat.sessions import session_state, titles
 
 from . import visitors
 from .frames import EMBED_FRAMES, RateFrame
@@ -165,17 +166,17 @@ class EmbedConsumer(ChatConsumer):
             agent=self.embed.agent.name,
         )
         try:
-            await database.run_urgent(self._in_language, self._admit, frame.text)
+            session = await database.run_urgent(self._in_language, self._admit, frame.text)
         except MessageRejected as reason:
             await self.show(fragments.render_notice, str(reason))
             return
-        if self.session is not None:
-            await super().say(plain)
-        else:
-            await self._start(plain)
+        if self.session is None:
+            await self._enter(session)
+        await super().say(plain)
 
-    def _admit(self, text: str) -> None:
-        """Make sure that there is an account to ask with; raise MessageRejected."""
+    def _admit(self, text: str) -> ChatSession:
+        """Return the chat to ask in, a new one of a new visitor if need be, or say why not."""
+        text = clean_text(text)
         if len(text) > MAX_MESSAGE_CHARS:
             sentence = ngettext(
                 "This message is too long. The limit is %(most)d character.",
@@ -183,26 +184,25 @@ class EmbedConsumer(ChatConsumer):
                 MAX_MESSAGE_CHARS,
             )
             raise MessageRejected(sentence % {"most": MAX_MESSAGE_CHARS})
-        if self.session is not None and session_state.live_run(self.session) is not None:
-            raise MessageRejected(
-                _("An answer is being written. Wait until it's finished, or stop it first.")
-            )
+        if self.session is not None:
+            if session_state.live_run(self.session) is not None:
+                raise MessageRejected(
+                    _("An answer is being written. Wait until it's finished, or stop it first.")
+                )
+            return self.session
         self.visitor = visitors.find_or_create(self.embed, self.identity, _address(self.scope))
-        self.scope["user"] = self.visitor.user
+        user = self.visitor.user
+        self.scope["user"] = user
+        return ChatSession.objects.create(
+            user=user,
+            title=titles.distinct(user.pk, titles.first_title(self.embed.agent, text)),
+            # No model writes a better one, which nobody would read.
+            title_source=ChatSession.TitleSource.PERSON,
+        )
 
-    async def _start(self, frame: MessageFrame) -> None:
-        """Start a chat with this message, and follow it."""
-        try:
-            message = await messages.submit(
-                None, self.scope["user"], frame.text, frame.client_id, frame.agent, page=self
-            )
-        except MessageRejected as reason:
-            await self.show(fragments.render_notice, reason.args[0])
-            return
-        self.session = message.session
-        # Its title is its first message: nobody reads a better one.
-        written = ChatSession.TitleSource.PERSON
-        await ChatSession.objects.filter(pk=self.session.pk).aupdate(title_source=written)
+    async def _enter(self, session: ChatSession) -> None:
+        """Show and follow a new chat."""
+        self.session = session
         self.open_conversation()
         for topic in self._own_topics():
             await self.follow(topic)

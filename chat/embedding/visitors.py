@@ -10,10 +10,8 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -29,7 +27,7 @@ from agents.accounts.users import profiles
 from agents.db.compiled_queries import compiled_query
 from agents.models import Embed, EmbedVisitor
 from agents.models.secret import UnreadableSecret
-from agents.runs import close_codes, pubsub
+from agents.runs import close_codes
 from agents.web import request_rate
 from chat.errors import MessageRejected
 
@@ -172,12 +170,6 @@ def _create(embed: Embed, identity: Identity) -> EmbedVisitor:
         return EmbedVisitor.objects.create(
             embed=embed, user=user, subject=identity.subject, digest=identity.digest
         )
-
-
-def recheck_frames(embed: Embed) -> None:
-    """Have the open frames check their access, after the transaction."""
-    publish = partial(async_to_sync(pubsub.publish), embed.topic, pubsub.REFRESH_KIND)
-    transaction.on_commit(publish)
 
 
 @compiled_query

@@ -44,8 +44,11 @@ SWITCHES = (
     Switch(
         key="agents",
         name=_("Set up agents"),
-        about=_("Agents, workflows, schedules and triggers."),
-        models=("agents.agent", "agents.workflow", "agents.schedule", "agents.trigger"),
+        about=_("Agents, workflows, schedules, triggers and embedded chats."),
+        models=(
+            *("agents.agent", "agents.workflow", "agents.schedule"),
+            *("agents.trigger", "agents.embed"),
+        ),
     ),
     Switch(
         key="models",

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from agents import runs
 from agents.models import Agent, EmbedVisitor, Quota, Run, Workflow
 from agents.review.models import Rating
+from agents.runs import pubsub
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until
 
@@ -171,15 +172,13 @@ async def test_visitors_have_the_limits_of_their_group(embed):
 
 
 async def test_a_disabled_chat_ends_open_frames(embed):
-    from chat.embedding import visitors
-
     token = new_token()
     async with frame(embed, token) as page:
         await ask(page)
         await frames_until(page, FINISHED)
         embed.enabled = False
         await embed.asave()
-        await sync_to_async(visitors.recheck_frames)(embed)
+        await pubsub.publish(embed.topic, pubsub.REFRESH_KIND)
         while (output := await page.receive_output(10))["type"] != "websocket.close":
             pass
 
