@@ -118,7 +118,8 @@ def _entry_view(entry: dict[str, Any], number: int, question: str) -> dict[str, 
         )
         is_cut = any(len(step["result"]) >= MAX_STEP_CHARS for step in steps)
         base = f"#answer-{number}-step-"
-        evidence = find_evidence(evidence.html, sources, base, is_cut, question=question)
+        known = f"{question}\n{view['at']:%Y-%m-%d}"
+        evidence = find_evidence(evidence.html, sources, base, is_cut, question=known)
     return view | {
         "number": number,
         "evidence": evidence,

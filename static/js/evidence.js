@@ -40,7 +40,7 @@ export function startEvidence() {
 }
 
 function evidenceLink(target) {
-  return target.closest?.("a.cite") ?? null;
+  return target.closest?.("a.cite, a.computed") ?? null;
 }
 
 function showTip(link) {
@@ -88,10 +88,10 @@ function onClick(event) {
     button.closest("[popover]")?.hidePopover();
     return updateButtons();
   }
-  const link = event.target.closest("a.cite, a.evidence-step");
+  const link = event.target.closest("a.cite, a.computed, a.evidence-step");
   if (!link || !isPlainClick(event)) return;
   // A finger has no hover: the first tap explains, the second opens.
-  if (isTouch && link.matches(".cite") && shownLink !== link) {
+  if (isTouch && link.matches(".cite, .computed") && shownLink !== link) {
     event.preventDefault();
     event.stopImmediatePropagation();
     showTip(link);

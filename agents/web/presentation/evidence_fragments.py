@@ -44,7 +44,8 @@ OPENS_DOCUMENT = mark_safe(" data-document")
 OPENS_STEP = mark_safe(' class="evidence-step"')
 TIP = Element("""\
 <div><p class="evidence-source"><b>{title}</b> <span>{place}</span></p>{asked}\
-<p class="evidence-text">{text}</p>{rounded}</div>""")
+{computed}<p class="evidence-text">{text}</p>{rounded}</div>""")
+COMPUTED = Element('<p class="evidence-computed">{computed}</p>')
 ASKED = Element('<p class="evidence-source"><code>{asked}</code></p>')
 
 
@@ -165,9 +166,33 @@ def _tip(link: Link, owner: str) -> SafeString:
         title=source.title,
         place=place,
         asked=ASKED(asked=source.asked) if source.asked and source.passage is None else "",
+        computed=COMPUTED(computed=_computed(link)) if link.computation else "",
         text=text,
         rounded=rounded,
     )
+
+
+def _computed(link: Link) -> str:
+    """Return how a figure follows from the results: 1,240 + 860 = 2,100."""
+    computation = link.computation
+    if computation is None:
+        return ""
+    params = {
+        "formula": computation.formula,
+        "result": link.result,
+        "count": computation.size,
+        "name": computation.name,
+    }
+    if computation.formula:
+        return _("%(formula)s = %(result)s") % params
+    match computation.kind:
+        case "sum":
+            return _("Sum of %(count)s values: %(result)s") % params
+        case "average":
+            return _("Average of %(count)s values: %(result)s") % params
+        case "median":
+            return _("Median of %(count)s values: %(result)s") % params
+    return _("Counted in the result: %(count)s") % params
 
 
 def _owner_names(view: RunView | None) -> Callable[[Observation], str]:

@@ -20,7 +20,7 @@ from agents.web.presentation.evidence import (
     statements,
     statements_citing,
 )
-from agents.web.presentation.evidence.figures import figures_in
+from agents.engine.material.figures import figures_in
 from agents.web.presentation.markdown import render_markdown
 from tests.conftest import as_user
 
@@ -195,7 +195,7 @@ def test_figures_of_all_forms_are_marked(figure, observed_text):
         ("40 orders, or 3.3% of all.", "40 orders, 3.28%", ""),  # rounded to few digits
         ("40 of the 75 newest orders.", "40 orders", "How many of the 75 newest orders?"),
         ("40 of the 500 newest orders.", "40 orders", ""),  # asked for
-        ("In 2026 there were 40 orders in 7 months.", "40 orders", ""),
+        ("In 2026 there were 40 orders in 2 of them.", "40 orders", "Asked on 2026-11-19"),
     ],
 )
 def test_figures_that_may_come_from_elsewhere_are_not_marked(answer, result, question):
@@ -496,3 +496,26 @@ def test_an_answer_without_results_has_only_the_note():
     assert "<section" not in html
     assert "data-sources" not in html
     assert 'class="evidence-note"' in html
+
+
+def test_a_computed_figure_says_how_it_follows():
+    found = cited("August and September had 20,042.92 in total.", step(2, ROWS))
+    [link, *_] = [link for link in found.links if link.computation]
+    html = evidence_fragments.evidence_bar(found)
+
+    assert '<a class="computed" href="/traces/7/#step-2" data-evidence="1">' in found.html
+    assert link.result == "20,042.92"
+    assert "14,832.92 + 5,210 = 20,042.92" in html
+    assert not found.has_unsupported
+
+
+def test_a_known_figure_clears_no_other():
+    answer = "Revenue was 5,210 in September and 6,200 in October."
+
+    assert unsupported_in(answer, step(2, ROWS)) == ["6,200"]
+
+
+def test_names_that_nothing_has_are_marked():
+    answer = "Revenue was 5,210, says Elena Vasquez."
+
+    assert unsupported_in(answer, step(2, ROWS)) == ["Elena Vasquez"]

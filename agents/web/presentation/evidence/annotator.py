@@ -6,17 +6,26 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.utils.html import escape
 from django.utils.translation import gettext as _
 
 from agents.engine.material import CITATION
+from agents.engine.material.figures import Computation, Operand, half_width
 
-from .figures import DIGIT, half_width
 from .source_index import SourceIndex
 from .sources import EXCERPT_CHARS, Observation
-from .statements import Chain, FoundFigure, Key, Range, Statement, StatementReader, sentences
+from .statements import (
+    Chain,
+    FoundFigure,
+    Key,
+    Range,
+    Statement,
+    StatementReader,
+    Surroundings,
+    sentences,
+)
 from .text_blocks import Block, boundary_after, linkable_ranges, plain_text
 
 MAX_LINKS = 200
@@ -24,8 +33,11 @@ MAX_SENTENCES = 300
 PUNCTUATION = re.compile(r"[.,;:!?)\"'”’。、！？：；）」』…]*")
 OPENING_BRACKETS = "([（［「"
 STATEMENT_TAGS = {"p", "li", "blockquote"}
+HEADING_TAGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
+MAX_AROUND_CHARS = 400
 CELL = "td"
 UNSUPPORTED = '<span class="unsupported">'
+COMPUTED = '<a class="computed" {} data-evidence="{}">'
 CITED_CELL = '<td class="cited-cell">'
 CITED_HEADING = '<th class="cited-cell"><span class="visually-hidden">{}</span></th>'
 
@@ -38,6 +50,8 @@ class Link(NamedTuple):
     match: str = ""
     after: str = ""
     is_rounded: bool = False
+    computation: Computation | None = None
+    result: str = ""  # of the computation, as the answer has it
 
 
 class NumberedSource(NamedTuple):
@@ -68,6 +82,9 @@ class _Row:
     citations: list[_Citation] = field(default_factory=list)
     figures: list[dict[Key, FoundFigure]] = field(default_factory=list)
     keys: set[Key] = field(default_factory=set)  # sources that its cells cite
+    cells: int = 0  # so far
+    words: list[str] = field(default_factory=list)  # of its cells
+    operands: list[Operand] = field(default_factory=list)
 
 
 class Annotator:
@@ -79,18 +96,21 @@ class Annotator:
         base: str,
         is_cut: bool,
         documents: str = "",
-        question: Set[Any] = frozenset(),
+        counts: frozenset[int] = frozenset(),  # items of its lists, rows of its tables
     ) -> None:
         self.index = index
         self.base = base
         self.documents = documents
         self.links: list[Link] = []
-        self._reader = StatementReader(index, question)
+        self._reader = StatementReader(index, counts)
         self._is_comparable = index.is_complete and not is_cut
         self._pieces: list[str | _Citation] = []
         self._rows: list[_Row] = []  # of the table it is in
         self._sentences = 0
         self._link_numbers: dict[Link, int] = {}
+        self._heading = ""
+        self._previous = ""  # the block before
+        self._columns: dict[int, list[Operand]] = {}  # of the table it is in
 
     @property
     def is_complete(self) -> bool:
@@ -105,14 +125,19 @@ class Annotator:
         if not text or text.isspace():
             self._pieces += [segment for _, segment in piece.segments]
             return
-        ranges = linkable_ranges(piece) if DIGIT.search(text) else []
+        ranges = linkable_ranges(piece)
         edits: list[_Edit] = []
         if piece.tag == CELL and self._rows:
             edits = self._cell_edits(text, ranges)
+        elif piece.tag == "th" and self._rows:
+            self._rows[-1].words.append(text.strip())
         else:
+            if piece.tag in HEADING_TAGS:
+                self._heading = text.strip()[:MAX_AROUND_CHARS]
             for start, end in sentences(text):
                 if text[start:end].strip():
                     edits += self._sentence_edits(text, start, end, ranges, piece.tag)
+            self._previous = text[-MAX_AROUND_CHARS:]
         self._write(piece, edits)
 
     def finish(self) -> tuple[str, list[NumberedSource]]:
@@ -151,13 +176,14 @@ class Annotator:
         if tag == "<tr>":
             self._rows.append(_Row())
         elif tag.startswith(("<th>", "<th ")):
-            self._rows[-1:] = [_Row(is_head=True)]
+            self._rows[-1].is_head = True
         elif tag == "</tr>" and self._rows:
             row = self._rows[-1]
             row.citations += self._figure_citations(row.figures, row.keys)
             row.end = len(self._pieces)
         elif tag == "</table>":
             self._cite_rows()
+            self._columns = {}
         self._pieces.append(tag)
 
     def _cite_rows(self) -> None:
@@ -175,7 +201,16 @@ class Annotator:
     def _cell_edits(self, text: str, ranges: Sequence[Range]) -> list[_Edit]:
         """Leave the citations of a cell to the end of its row, unless it has nothing else."""
         row = self._rows[-1]
-        statement = self._reader.read(text, 0, len(text), ranges)
+        heads = self._rows[0].words if self._rows[0].is_head else []
+        head = heads[row.cells] if row.cells < len(heads) else ""
+        column = self._columns.setdefault(row.cells, [])
+        words = " ".join([self._heading, head, *row.words])[:MAX_AROUND_CHARS]
+        surroundings = Surroundings(words, row.operands, column)
+        statement = self._reader.read(text, 0, len(text), ranges, surroundings)
+        row.cells += 1
+        row.words.append(text.strip())
+        row.operands += statement.operands
+        column += statement.operands[:1]
         is_reference = not CITATION.sub("", text).strip()
         edits: list[_Edit] = []
         for chain in statement.chains:
@@ -188,6 +223,7 @@ class Annotator:
                 row.citations += [c for c in citations if c.source.key not in row.keys]
             row.keys |= _keys(citations)
         row.figures += statement.figures
+        edits += self._computed_edits(statement)
         if self.is_complete:
             edits += (_Edit(*span, UNSUPPORTED) for span in statement.unsourced)
         return sorted(edits, key=_position)
@@ -197,7 +233,9 @@ class Annotator:
     ) -> list[_Edit]:
         sentence = text[start:end]
         written_end = start + len(sentence.rstrip())
-        statement = self._reader.read(text, start, end, ranges)
+        words = " ".join([self._heading, self._previous, text[:MAX_AROUND_CHARS]])
+        surroundings = Surroundings(words, has_names=tag in STATEMENT_TAGS)
+        statement = self._reader.read(text, start, end, ranges, surroundings)
         edits: list[_Edit] = []
         keys: set[Key] = set()
         for chain in statement.chains:
@@ -214,11 +252,23 @@ class Annotator:
         found = self._figure_citations(statement.figures, keys)
         edits += (_Edit(written_end, written_end, citation) for citation in found)
         if tag in STATEMENT_TAGS and self._can_mark(sentence):
-            if not edits and not self.index.supports(sentence):
+            is_grounded = bool(edits) or statement.is_grounded
+            if not is_grounded and not self.index.supports(sentence):
                 edits.append(_Edit(start, written_end, UNSUPPORTED))
             else:
                 edits += (_Edit(*span, UNSUPPORTED) for span in statement.unsourced)
+        edits += self._computed_edits(statement)
         return sorted(edits, key=_position)
+
+    def _computed_edits(self, statement: Statement) -> list[_Edit]:
+        """Have computed figures say how they follow from the results."""
+        edits = []
+        for span, found in statement.computed:
+            citation = self._citation(self._link(found))
+            if citation is not None:
+                opening = COMPUTED.format(self._target(citation.source), citation.link)
+                edits.append(_Edit(*span, opening))
+        return edits
 
     def _can_mark(self, sentence: str) -> bool:
         self._sentences += 1
@@ -248,7 +298,7 @@ class Annotator:
         return [citation for citation in found.values() if citation is not None]
 
     def _link(self, found: FoundFigure) -> Link:
-        (source_index, begin, end), is_rounded = found
+        (source_index, begin, end), is_rounded, computation, result = found
         source = self.index.figure_sources[source_index]
         half = EXCERPT_CHARS // 2
         prefix = " ".join(source.text[max(0, begin - half) : begin].split("\n")).lstrip()
@@ -259,6 +309,8 @@ class Annotator:
             source.text[begin:end],
             f"{suffix}…" if end + half < len(source.text) else suffix,
             is_rounded,
+            computation,
+            result,
         )
 
     def _citation(self, link: Link, number: int = 0) -> _Citation | None:
@@ -270,14 +322,16 @@ class Annotator:
         return _Citation(link.source, index, number)
 
     def _render(self, source: Observation, link: int, number: int) -> str:
-        target = f'href="{self.base}{source.step}"'
-        if self.documents and source.passage is not None:
-            target = f'href="{self.documents}{source.number}/" data-document'
         name = _("Source %(number)s: %(title)s") % {"number": number, "title": source.title}
         return (
-            f'<a class="cite" {target} data-evidence="{link}" '
+            f'<a class="cite" {self._target(source)} data-evidence="{link}" '
             f'aria-label="{escape(name)}">{number}</a>'
         )
+
+    def _target(self, source: Observation) -> str:
+        if self.documents and source.passage is not None:
+            return f'href="{self.documents}{source.number}/" data-document'
+        return f'href="{self.base}{source.step}"'
 
     def _write(self, block: Block, edits: Sequence[_Edit]) -> None:
         if not edits:
@@ -312,7 +366,8 @@ class Annotator:
                     self._pieces.append(edit_now.change)
                 elif edit_now.change and position > start:
                     marked = segment[start - offset : position - offset]
-                    self._pieces += [edit_now.change, marked, "</span>"]
+                    closing = "</span>" if edit_now.change == UNSUPPORTED else "</a>"
+                    self._pieces += [edit_now.change, marked, closing]
                 if edit_now.end > end:
                     break
                 edit_now = next(remaining, None)

@@ -7,10 +7,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from .annotator import UNSUPPORTED, Annotator, Link, NumberedSource
-from .figures import figures_in
 from .source_index import SourceIndex
-from .sources import MAX_TOTAL_CHARS, Observation, Sources
-from .text_blocks import split_blocks
+from .sources import Observation, Sources
+from .text_blocks import item_counts, split_blocks
 
 MAX_HTML_CHARS = 200_000
 STEP_LINK = "#step-"
@@ -41,8 +40,8 @@ class Evidence:
 
 
 @lru_cache(maxsize=64)
-def _index(sources: Sources) -> SourceIndex:
-    return SourceIndex(sources)
+def _index(sources: Sources, question: str) -> SourceIndex:
+    return SourceIndex(sources, question)
 
 
 def find_evidence(
@@ -79,8 +78,8 @@ def _find(
         return Evidence(
             mark_safe(html), (), sources, base=base, documents=documents, is_complete=False
         )
-    asked = frozenset(figure.value for figure in figures_in(question[:MAX_TOTAL_CHARS]))
-    annotator = Annotator(_index(sources), base, is_cut, documents, asked)
+    index = _index(sources, question)
+    annotator = Annotator(index, base, is_cut, documents, item_counts(html))
     for block in split_blocks(html):
         annotator.add(block)
     cited_html, listed = annotator.finish()

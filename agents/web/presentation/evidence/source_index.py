@@ -1,31 +1,19 @@
 """Finds a figure, a citation or the words of a sentence in the sources."""
 
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
-from typing import Any, NamedTuple
 
+from agents.engine.material.figures import FigureIndex, has_known_name
 from agents.engine.text import STOP_WORDS, loose_terms
 
-from .figures import Figure, figures_in, figures_in_data
-from .sources import MAX_SOURCE_CHARS, MAX_SOURCES, MAX_TOTAL_CHARS, Sources
+from .sources import MAX_SOURCE_CHARS, MAX_SOURCES, MAX_TOTAL_CHARS, Observation, Sources
 
-MAX_FIGURES = 3_000  # in all observations
-MIN_ROUNDED_DIGITS = 3  # fewer may be chance
 MIN_TERMS = 3
 MIN_OVERLAP = 0.6
+MIN_NAMED_OVERLAP = 0.2  # of a sentence with a name that a source has, too
 COMMON_WORDS = STOP_WORDS | {"all", "also", "more", "most"}
-
-
-class Place(NamedTuple):
-    source: int
-    start: int
-    end: int
-
-
-Places = tuple[Place, ...]  # the first one of each source
 
 
 @dataclass(frozen=True)
@@ -33,6 +21,7 @@ class SourceIndex:
     """The figures and words of a run's sources."""
 
     sources: Sources
+    question: str = ""
 
     @cached_property
     def is_complete(self) -> bool:
@@ -42,75 +31,17 @@ class SourceIndex:
             sizes[source.step] += len(source.text)
         is_cut = any(size >= MAX_SOURCE_CHARS for size in sizes.values())
         is_full = sizes.total() >= MAX_TOTAL_CHARS or len(self.sources) >= MAX_SOURCES
-        return not is_cut and not is_full and len(self._figures) < MAX_FIGURES
+        return not is_cut and not is_full and not self.figures.is_full
 
     @cached_property
-    def _figures(self) -> list[tuple[Figure, Place]]:
-        figures: list[tuple[Figure, Place]] = []
-        for index, source in enumerate(self.sources):
-            for figure in figures_in_data(source.text):
-                figures.append((figure, Place(index, figure.start, figure.end)))
-                if len(figures) >= MAX_FIGURES:
-                    return figures
-        return figures
-
-    @cached_property
-    def _exact(self) -> dict[Any, Places]:
-        places: dict[Any, Places] = {}
-        for figure, place in self._figures:
-            _add(places, figure.value, place)
-            _add(places, (figure.value, figure.unit), place)
-        return places
-
-    @cached_property
-    def _rounded(self) -> dict[tuple[int, Decimal], Places]:
-        places: dict[tuple[int, Decimal], Places] = {}
-        for figure, place in self._figures:
-            if isinstance(figure.value, Decimal):
-                for decimals in range(min(figure.decimals, 6)):
-                    quantum = Decimal(1).scaleb(-decimals)
-                    value = figure.value.quantize(quantum, ROUND_HALF_UP)
-                    _add(places, (decimals, value), place)
-        return places
-
-    @cached_property
-    def _asked(self) -> frozenset[Any]:
-        """The figures that tools were called with, which the model wrote itself."""
-        calls = {source.asked for source in self.sources}
-        return frozenset(figure.value for call in calls for figure in figures_in(call))
-
-    def find(self, figure: Figure) -> tuple[Places, bool]:
-        """Return where sources have this figure, and whether it was rounded."""
-        value = figure.value
-        if not isinstance(value, Decimal):
-            return self._exact.get(value, ()), False
-        if figure.is_trivial:
-            return self._exact.get((value, figure.unit), ()) if figure.unit else (), False
-        forms = _forms(value, figure.unit)
-        for form, _decimals in forms:
-            if places := self._exact.get(form):
-                return places, False
-        if figure.digits < MIN_ROUNDED_DIGITS:
-            return (), False
-        for form, decimals in forms:
-            if places := self._rounded.get((figure.decimals + decimals, form)):
-                return places, True
-        return (), False
-
-    def explains(self, figure: Figure, question: Set[Any]) -> bool:
-        """Whether a figure without a source may still come from somewhere.
-
-        It can be in the question or in the call of a tool, or be rounded to too few digits to
-        say what it was.
-        """
-        value = figure.value
-        if not isinstance(value, Decimal):
-            return value in question or value in self._asked
-        return any(
-            form in question
-            or form in self._asked
-            or (figure.decimals + decimals, form) in self._rounded
-            for form, decimals in _forms(value, figure.unit)
+    def figures(self) -> FigureIndex:
+        """The figures of the sources; what tools were called with, the model wrote itself."""
+        calls = dict.fromkeys(source.asked for source in self.sources)
+        labels = dict.fromkeys(source.label for source in self.sources)
+        return FigureIndex(
+            [source.text for source in self.sources],
+            [source.step if _is_item(source) else None for source in self.sources],
+            "\n".join([self.question[:MAX_TOTAL_CHARS], *calls, *labels]),
         )
 
     @cached_property
@@ -163,19 +94,16 @@ class SourceIndex:
         if len(terms) < MIN_TERMS:
             return True
         best = max(self.shared_terms(sentence).values(), default=0)
-        return best >= MIN_OVERLAP * len(terms)
+        if best >= MIN_OVERLAP * len(terms):
+            return True
+        is_named = has_known_name(sentence, self.figures.words)
+        return is_named and best >= MIN_NAMED_OVERLAP * len(terms)
 
 
-def _add(places: dict[Any, Places], key: Any, place: Place) -> None:
-    known = places.get(key, ())
-    if not known or known[-1].source != place.source:
-        places[key] = (*known, place)
-
-
-def _forms(value: Decimal, unit: str) -> list[tuple[Decimal, int]]:
-    """Return the values that a figure can stand for, and how many decimals more they have."""
-    forms = [(value, 0), (-value, 0)] if value > 0 else [(value, 0)]
-    return forms + ([(form / 100, 2) for form, _ in forms] if unit == "%" else [])
+def _is_item(source: Observation) -> bool:
+    """Whether it is one of the rows of a result."""
+    is_passage = source.passage is not None or (source.is_text and not source.url)
+    return source.number > 0 and not is_passage
 
 
 def terms_of(text: str) -> frozenset[str]:

@@ -214,7 +214,7 @@ def _split(step: int, tool: str, text: str) -> list[Observation]:
     items = _listed_items(text) if text.startswith(("[", "{")) else []
     observations = []
     for number, item in enumerate(items, start=1):
-        texts = [str(value) for value in item.values() if isinstance(value, str | int | float)]
+        texts = [text for value in item.values() if (text := _value_text(value))]
         url = item.get("url")
         url = url if isinstance(url, str) else ""
         observations.append(
@@ -242,6 +242,13 @@ def _listed_items(text: str) -> list[dict[str, Any]]:
     is_list = isinstance(value, list) and 0 < len(value) <= MAX_SOURCES
     is_found = is_list and all(isinstance(i, dict) and _item_label(i) for i in value)
     return value if is_found else []
+
+
+def _value_text(value: Any) -> str:
+    """Return a value of a row, or the values of a list in it."""
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value if isinstance(item, str | int | float))
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _item_label(item: dict[str, Any]) -> str:

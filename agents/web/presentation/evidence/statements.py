@@ -1,23 +1,32 @@
 """Reads the sentences of an answer: which sources they cite, and which have their figures."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from agents.engine.material import CITATION
 from agents.engine.material.citations import MAX_RANGE, cited_numbers
+from agents.engine.material.figures import (
+    Computation,
+    Figure,
+    FigureReader,
+    Operand,
+    Place,
+    Status,
+)
 
-from .figures import DIGIT, figures_in
-from .source_index import Place, SourceIndex
+from .source_index import SourceIndex
 from .sources import Observation
 
 Item = TypeVar("Item")
 Key = tuple[int | str, int]  # of a source
 Range = tuple[int, int]
 MAX_PLACES = 1_000  # citations and figures of the answer
-SENTENCE_END = re.compile(r"(?<=[.!?])[)\]\"'”’]*\s+|(?<=[。！？])[」』）]*|\n+")
+# The point of an initial or a title ends no sentence.
+_NO_END = r"(?<![ (][A-Z]\.)(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)"
+SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}[)\]\"'”’]*\s+|(?<=[。！？])[」』）]*|\n+")
 # Citations after a sentence are its own, unless the next one goes on with them.
 CITED_AFTER = re.compile(rf"(?:(?:{CITATION.pattern})[ \t]*)+(?![ \t]*[a-z])")
 SEPARATOR = re.compile(r"[ \t]?[,、;]?[ \t]?")
@@ -25,10 +34,21 @@ SPACES = " \t\u3000"
 
 
 class FoundFigure(NamedTuple):
-    """Where a source has a figure of the answer."""
+    """Where a source has a figure of the answer, or what it is computed from."""
 
     place: Place
-    is_rounded: bool
+    is_rounded: bool = False
+    computation: Computation | None = None
+    text: str = ""  # of the figure, if it is computed
+
+
+class Surroundings(NamedTuple):
+    """What a statement is read with: the words around it, and the figures of its row."""
+
+    words: str = ""
+    row: Sequence[Operand] = ()
+    column: Sequence[Operand] = ()
+    has_names: bool = False  # whether its names are checked
 
 
 @dataclass(slots=True)
@@ -48,6 +68,9 @@ class Statement:
     # For each figure, the sources that have it.
     figures: list[dict[Key, FoundFigure]] = field(default_factory=list)
     unsourced: list[Range] = field(default_factory=list)
+    is_grounded: bool = False  # whether some figure is known
+    computed: list[tuple[Range, FoundFigure]] = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)  # that others can follow from
 
     def add(self, chain: Chain, text: str) -> None:
         """Add a citation, without the spaces before it."""
@@ -64,17 +87,24 @@ class Statement:
 class StatementReader:
     """Reads statements, until the answer has too many citations and figures."""
 
-    def __init__(self, index: SourceIndex, question: Set[Any]) -> None:
+    def __init__(self, index: SourceIndex, counts: frozenset[int] = frozenset()) -> None:
         self.index = index
-        self.question = question  # its figures
+        self.figures = FigureReader(index.figures, counts)
         self.is_full = False
         self._places = 0
 
-    def read(self, text: str, start: int, end: int, ranges: Sequence[Range]) -> Statement:
+    def read(
+        self,
+        text: str,
+        start: int,
+        end: int,
+        ranges: Sequence[Range],
+        surroundings: Surroundings,
+    ) -> Statement:
         """Find the sources of a statement; it lies in a text without full-width digits."""
         sentence = text[start:end]
         statement = Statement()
-        if not ranges or DIGIT.search(sentence) is None:
+        if not ranges or self.is_full:
             return statement
         matches = [
             match
@@ -92,19 +122,42 @@ class StatementReader:
                         sources.setdefault(source.key, (number, source))
                 if sources:
                     statement.add(Chain(match.start(), match.end(), sources), text)
-        for figure in self._within_limit(figures_in(sentence)):
+        cited = [match.span() for match in matches]
+
+        def is_skipped(figure: Figure) -> bool:
             span = (start + figure.start, start + figure.end)
-            is_cited = any(match.start() <= span[0] < match.end() for match in matches)
-            if is_cited or not _is_within(span, ranges):
+            is_cited = any(first <= span[0] < last for first, last in cited)
+            return is_cited or not _is_within(span, ranges)
+
+        findings = self.figures.read(
+            sentence, surroundings.words, surroundings.row, surroundings.column, is_skipped
+        )
+        if surroundings.has_names:
+            findings += self.figures.names(sentence)
+        for finding in self._within_limit(findings):
+            span = (start + finding.start, start + finding.end)
+            if finding.status is Status.UNSUPPORTED:
+                if _is_within(span, ranges):
+                    statement.unsourced.append(span)
                 continue
-            places, is_rounded = self.index.find(figure)
-            if places:
-                statement.figures.append(self._places_by_source(places, is_rounded))
-            elif not figure.is_trivial and not self.index.explains(figure, self.question):
-                statement.unsourced.append(span)
+            statement.is_grounded |= finding.status is not Status.UNCHECKED
+            if finding.computation is not None:
+                place = finding.computation.place
+                if place is not None:
+                    written = text[slice(*span)]
+                    found = FoundFigure(place, False, finding.computation, written)
+                    statement.computed.append((span, found))
+                    key = self.index.figure_sources[place.source].key
+                    statement.figures.append({key: found})
+            elif finding.match.places:
+                places, is_rounded = finding.match
+                found_by_source = self._places_by_source(places, is_rounded)
+                statement.figures.append(found_by_source)
+        statement.unsourced.sort()
+        statement.operands = self.figures.operands
         return statement
 
-    def _within_limit(self, items: Iterator[Item]) -> Iterator[Item]:
+    def _within_limit(self, items: Iterable[Item]) -> Iterator[Item]:
         for item in items:
             self._places += 1
             if self._places > MAX_PLACES:

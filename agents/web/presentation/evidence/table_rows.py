@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from agents.engine.material import CITATION
 from agents.engine.material.citations import cited_numbers
+from agents.engine.material.figures import figures_in, half_width
 
-from .figures import figures_in, half_width
 from .source_index import terms_of
 from .statements import SENTENCE_END
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 TAG = re.compile(r'<(/?)([a-z0-9]+)([^"<>]*(?:"[^"]*"[^"<>]*)*)>')
+LIST_TAG = re.compile(r"<(/?)(ul|ol|table|li|tr)\b")
 SKIPPED_TAGS = {"a", "pre", "code"}
 VOID_TAGS = {"br", "hr"}
 INLINE_TAGS = {"a", "strong", "em", "s", "code", "span", "sup"}
@@ -49,6 +50,21 @@ def split_blocks(html: str) -> Iterator[Block | str]:
     if position < len(html):
         block.segments.append(("text", html[position:]))
     yield block
+
+
+def item_counts(html: str) -> frozenset[int]:
+    """Return how many items the lists have, and how many rows the tables."""
+    counts: list[int] = []
+    finished: set[int] = set()
+    for match in LIST_TAG.finditer(html):
+        is_item = match[2] in {"li", "tr"}
+        if not is_item and not match[1]:
+            counts.append(0 if match[2] != "table" else -1)  # without its head
+        elif not is_item and counts:
+            finished.add(counts.pop())
+        elif is_item and counts and not match[1]:
+            counts[-1] += 1
+    return frozenset(finished)
 
 
 def plain_text(kind: str, segment: str) -> str:

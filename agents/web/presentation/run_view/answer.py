@@ -66,7 +66,7 @@ class RunAnswer(RunRows):
             own = f"#source-{self.run.pk}-"
             return find_evidence(html, passages, own, documents=own, question=self.run.query)
         if self.place == "shared":  # without links to documents
-            return find_evidence(html, self.sources, STEP_LINK, question=self.run.query)
+            return find_evidence(html, self.sources, STEP_LINK, question=self._known_text)
         if self.recordings:
             html = link_times(html, self.recordings)
         run_url = trace_url(self.run.pk)
@@ -75,8 +75,14 @@ class RunAnswer(RunRows):
             self.sources,
             f"{run_url}{STEP_LINK}",
             documents=f"{run_url}sources/",
-            question=self.run.query,
+            question=self._known_text,
         )
+
+    @property
+    def _known_text(self) -> str:
+        """The message, and the date, which its models are told."""
+        started = self.run.started_at
+        return f"{self.run.query}\n{started.date().isoformat()}" if started else self.run.query
 
     @cached_property
     def recordings(self) -> tuple[Recording, ...]:
