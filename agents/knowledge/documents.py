@@ -167,6 +167,7 @@ def _replace(
             label=page.label[:200],
             text=page.text,
             is_recognized=page.is_recognized,
+            certainty=page.certainty,
         )
         for page in parts
     )

@@ -27,6 +27,12 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
     "pdf": lambda: files.pdf([[(12, "Ten days")]]),
     "docx": lambda: files.docx(files.paragraph("Ten days")),
     "pptx": lambda: files.pptx("Leave", "Ten days", ""),
+    "odt": lambda: files.odt("<text:p>Ten days</text:p>"),
+    "rtf": lambda: rb"{\rtf1 Ten days\par}",
+    "outlook": lambda: files.outlook("Leave", "Ten days"),
+    "markup": lambda: b"Leave\n=====\n\nTen days",
+    "notebook": lambda: b'{"cells": [{"cell_type": "markdown", "source": "Ten days"}]}',
+    "code": lambda: b"# Ten days\n",
     "spreadsheet": lambda: files.xlsx([["Ten days"]]),
     "delimited": lambda: b"Leave,Note\nTen days,paid\n",
     "epub": lambda: files.epub({"Leave": "Ten days"}),
@@ -296,8 +302,35 @@ def test_a_file_that_needs_ocr_says_so_when_that_is_not_wanted_now(name: str) ->
 
 
 def test_scanned_pages_that_were_not_read_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocr, "recognize", lambda pixels: "The heron")
+    monkeypatch.setattr(ocr, "recognize", lambda pixels: ocr.Recognition(text="The heron"))
     monkeypatch.setattr(pdf, "MAX_RECOGNIZED", 1)
     data = files.scanned_pdf(files.picture("The heron", "JPEG"), pages=3)
     document = parse(data, "a.pdf")
     assert document.notes == ["Only the first 1 of 3 scanned pages were read."]
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.jpg"])
+def test_a_page_that_text_recognition_cant_read_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubtful = ocr.Recognition(text="0 SLULUNENLENC", certainty=0.6)
+    monkeypatch.setattr(ocr, "recognize", lambda pixels: doubtful)
+    picture = files.picture("The heron", "JPEG")
+    data = files.scanned_pdf(picture) if name == "a.pdf" else picture
+    with pytest.raises(parsing.UnreadableDocument, match="60 %.*Latin letters, Japanese"):
+        parse(data, name)
+
+
+def test_pages_have_the_certainty_of_recognition_and_others_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pages = iter(
+        [
+            ocr.Recognition(text="The heron", certainty=0.97),
+            ocr.Recognition(text="", certainty=0.1),
+        ]
+    )
+    monkeypatch.setattr(ocr, "recognize", lambda pixels: next(pages))
+    document = parse(files.scanned_pdf(files.picture("The heron", "JPEG"), pages=2), "a.pdf")
+    assert [(part.number, part.certainty) for part in document.parts] == [(1, 97)]
+    assert "2 (10 %)" in document.notes[0]

@@ -233,6 +233,12 @@ class DocumentPart(models.Model):
         db_default=False,
         help_text=_("Whether the text was read from an image (OCR) or a recording."),
     )
+    certainty = models.PositiveSmallIntegerField(
+        _("certainty (%)"),
+        null=True,
+        blank=True,
+        help_text=_("How sure text recognition (OCR) is of the text."),
+    )
 
     class Meta:
         verbose_name = _("part of a document")

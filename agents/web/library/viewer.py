@@ -53,6 +53,7 @@ class PartView:
     title: str
     html: SafeString
     is_recognized: bool = False
+    certainty: int | None = None  # of text recognition, in percent
     is_start: bool = True
     seconds: int | None = None  # of a recording's clip
 
@@ -324,6 +325,7 @@ def _part_view(
         title=part_title(row),
         html=keep_short_cells(html),
         is_recognized=row.is_recognized,
+        certainty=row.certainty,
         is_start=is_start,
         seconds=clip_seconds(row),
     )

@@ -27,8 +27,10 @@ def parse(source: SourceFile) -> ParsedDocument:
     """Parse an image; of several frames, only the first is read."""
     if not source.recognizes:
         raise NeedsRecognition
-    text = ocr.recognize(load(source.data))
-    part = ParsedPart(kind="page", text=text, is_recognized=True)
+    read = ocr.recognize(load(source.data))
+    if not read.is_readable:
+        raise UnreadableDocument(ocr.UNREADABLE.fill(certainty=read.percent))
+    part = ParsedPart(kind="page", text=read.text, is_recognized=True, certainty=read.percent)
     return ParsedDocument(title=source.stem, parts=[part], pages=1, why_empty=NO_TEXT)
 
 

@@ -82,8 +82,14 @@ def _parse(pdf: Any, source: SourceFile) -> ParsedDocument:
     bookmarks = _bookmarks(pdf)
     parts: list[ParsedPart] = []
     for number, page in enumerate(pages, start=1):
-        if isinstance(page, str):
-            part = ParsedPart(kind="page", number=number, text=page, is_recognized=True)
+        if isinstance(page, ocr.Recognition):
+            part = ParsedPart(
+                kind="page",
+                number=number,
+                text=markdown.escape(page.text),
+                is_recognized=True,
+                certainty=page.percent,
+            )
         else:
             text = _write(page, levels, bookmarks.get(number - 1, {}))
             text = markdown.join([text, reader.fields.get(number - 1, "")])
@@ -103,7 +109,7 @@ def _parse(pdf: Any, source: SourceFile) -> ParsedDocument:
         parts=parts,
         pages=count,
         notes=notes,
-        why_empty=NO_TEXT if ocr.is_available() else NO_OCR,
+        why_empty=_why_empty(reader),
     )
 
 
@@ -117,12 +123,13 @@ class _Reader:
         self.recognized = 0
         self.scanned = 0
         self.broken = 0
+        self.unreadable: list[tuple[int, int]] = []  # pages, and how sure the models were
         # The values of fields aren't part of the text. JavaScript isn't built in.
         pdf.init_forms()
         self.fields: dict[int, str] = {}  # by page
         self.stop_recognizing = time.monotonic() + source.seconds * RECOGNITION_SHARE
 
-    def pages(self) -> Iterator[list[Block] | str]:
+    def pages(self) -> Iterator[list[Block] | ocr.Recognition]:
         for number in range(self.count):
             self.source.progress(number, self.count)
             try:
@@ -136,7 +143,7 @@ class _Reader:
             yield page
         self.source.progress(self.count, self.count)
 
-    def _page(self, number: int) -> list[Block] | str:
+    def _page(self, number: int) -> list[Block] | ocr.Recognition:
         from pypdfium2 import PdfiumError, raw
 
         try:
@@ -163,17 +170,17 @@ class _Reader:
             if next(iter(pictures), None) is None:
                 return blocks
             self.scanned += 1
-            return self._recognize(page) or blocks
+            return self._recognize(page, number) or blocks
         except PdfiumError:
             self.broken += 1
             return []
         finally:
             page.close()
 
-    def _recognize(self, page: Any) -> str:
+    def _recognize(self, page: Any, number: int) -> ocr.Recognition | None:
         is_late = self.recognized and time.monotonic() > self.stop_recognizing
         if is_late or self.recognized >= MAX_RECOGNIZED or not ocr.is_available():
-            return ""
+            return None
         if not self.source.recognizes:
             raise NeedsRecognition
         self.recognized += 1
@@ -181,9 +188,13 @@ class _Reader:
         scale = min(200 / 72, MAX_RENDERED_SIDE / max(longest, 1))
         bitmap = page.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
         try:
-            return markdown.escape(ocr.recognize(bitmap.to_numpy()[:, :, :3].copy()))
+            read = ocr.recognize(bitmap.to_numpy()[:, :, :3].copy())
         finally:
             bitmap.close()
+        if read.is_readable:
+            return read if read.text else None
+        self.unreadable.append((number + 1, read.percent))
+        return None
 
     @property
     def notes(self) -> Iterator[str]:
@@ -199,8 +210,23 @@ class _Reader:
                 read=self.recognized,
                 count=self.scanned,
             )
+        if self.unreadable:
+            numbers = ", ".join(
+                f"{number} ({percent} %)" for number, percent in self.unreadable
+            )
+            yield _(
+                "The text on these pages wasn't recognized (certainty in brackets): %(pages)s. "
+                "Text recognition reads Latin letters, Japanese and Chinese.",
+                pages=numbers if len(numbers) <= 500 else f"{numbers[:500]}…",
+            )
         if self.broken:
             yield _("%(count)s damaged pages were left out.", count=self.broken)
+
+
+def _why_empty(reader: _Reader) -> str:
+    if reader.unreadable:
+        return ocr.UNREADABLE.fill(certainty=max(percent for _, percent in reader.unreadable))
+    return NO_TEXT if ocr.is_available() else NO_OCR
 
 
 def _is_title_like(text: str) -> bool:
@@ -297,13 +323,13 @@ def _fold(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-def _title(pdf: Any, pages: list[list[Block] | str], min_height: float) -> str:
+def _title(pdf: Any, pages: list[list[Block] | ocr.Recognition], min_height: float) -> str:
     """Return the title in the file's properties, or the largest line of the first page."""
     metadata_title = markdown.collapse(pdf.get_metadata_value("Title") or "")
     if len(metadata_title) > 3 and not JUNK_TITLE.match(metadata_title):
         return metadata_title
     first = next((page for page in pages if page), [])
-    if isinstance(first, str):
+    if isinstance(first, ocr.Recognition):
         return ""
     candidates = [
         block for block in first if isinstance(block, Line) and _is_title_like(block.text)

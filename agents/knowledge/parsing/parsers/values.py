@@ -45,13 +45,15 @@ class ParsedPart:
     kind: Kind = "text"
     label: str = ""
     is_recognized: bool = False
+    certainty: int | None = None  # of text recognition, in percent
 
 
 @dataclass(slots=True, kw_only=True)
 class ParsedDocument:
     """A document's parts; `notes` are sentences about what is missing.
 
-    `usage` is what models used to read it, such as one that transcribes.
+    `usage` is what models used to read it, such as one that transcribes. `links` are those of a
+    web page, each with its text.
     """
 
     title: str = ""
@@ -61,6 +63,7 @@ class ParsedDocument:
     notes: list[str] = field(default_factory=list)
     why_empty: str = ""
     usage: list[dict[str, Any]] = field(default_factory=list)
+    links: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

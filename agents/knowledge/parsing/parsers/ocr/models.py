@@ -41,6 +41,10 @@ class Line:
     confidence: float
     corners: NDArray[Any]
 
+    @property
+    def length(self) -> float:
+        return float(np.linalg.norm(self.corners[1] - self.corners[0]))
+
 
 class TextModels:
     """Both models, loaded."""
