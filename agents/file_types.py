@@ -25,6 +25,7 @@ ODP = "application/vnd.oasis.opendocument.presentation"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+RTF = "application/rtf"
 BMP, TIFF, HEIC, AVIF = "image/bmp", "image/tiff", "image/heic", "image/avif"
 SQLITE, PROGRAM, TAR = (
     "application/vnd.sqlite3",
@@ -43,7 +44,7 @@ SIGNATURES = (
     (b"\x28\xb5\x2f\xfd", "application/zstd"),
     (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
     (b"Rar!\x1a\x07", "application/vnd.rar"),
-    (b"{\\rtf", "application/rtf"),
+    (b"{\\rtf", RTF),
     (b"BM", BMP),
     (b"II*\0", TIFF),
     (b"MM\0*", TIFF),
@@ -69,7 +70,12 @@ BRANDS = {
 }
 VIDEO_CODECS = (b"V_VP", b"V_AV1", b"V_MPEG", b"V_THEORA")
 ZIP_FOLDERS = {"word/": DOCX, "ppt/": PPTX, "xl/": XLSX}
-ZIP_TYPES = {EPUB.encode(), ODS.encode(), ODT.encode(), ODP.encode()}
+ZIP_TYPES = {
+    **{kind.encode(): kind for kind in (EPUB, ODS, ODT, ODP)},
+    # Templates, and texts that are written as web pages or of several files.
+    **{f"{kind}-template".encode(): kind for kind in (ODS, ODT, ODP)},
+    **{f"{ODT}-{variant}".encode(): ODT for variant in ("web", "master")},
+}
 ENCODINGS = ("utf-8", "cp932", "euc_jp")
 # Kinds of text that only a name can tell apart, and old Office files.
 TEXT_ENDINGS = {
@@ -177,7 +183,7 @@ def _zip_type(file: BinaryIO) -> str:
     except (BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError):
         return ZIP
     if declared in ZIP_TYPES:
-        return declared.decode()
+        return ZIP_TYPES[declared]
     if "META-INF/container.xml" in names:
         return EPUB
     if "[Content_Types].xml" not in names:

@@ -1,6 +1,7 @@
 """Small files of many formats, made by hand so that tests need no other package."""
 
 import io
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 
@@ -61,7 +62,7 @@ def word_table(rows: Sequence[Sequence[str]]) -> str:
     return f"<w:tbl>{''.join(f'<w:tr>{line}</w:tr>' for line in lines)}</w:tbl>"
 
 
-def pptx(title: str, text: str, notes: str) -> bytes:
+def pptx(title: str, text: str, notes: str, *, chart: str = "") -> bytes:
     def shape(kind: str, content: str) -> str:
         return (
             f'<p:sp><p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr><p:txBody>'
@@ -80,7 +81,10 @@ def pptx(title: str, text: str, notes: str) -> bytes:
             "ppt/slides/slide1.xml": f"<p:sld {names}>"
             + tree.format(shape("title", title) + shape("body", text) + shape("sldNum", "1"))
             + "</p:sld>",
-            "ppt/slides/_rels/slide1.xml.rels": rels(r1=("notesSlide", "../notes/n1.xml")),
+            "ppt/slides/_rels/slide1.xml.rels": rels(
+                r1=("notesSlide", "../notes/n1.xml"), r2=("chart", "../charts/c.xml")
+            ),
+            **({"ppt/charts/c.xml": chart} if chart else {}),
             "ppt/notes/n1.xml": f"<p:notes {names}>"
             + tree.format(shape("body", notes))
             + "</p:notes>",
@@ -88,7 +92,9 @@ def pptx(title: str, text: str, notes: str) -> bytes:
     )
 
 
-def xlsx(rows: Sequence[Sequence[str | float]], sheet: str = "Sheet1") -> bytes:
+def xlsx(
+    rows: Sequence[Sequence[str | float]], sheet: str = "Sheet1", *, chart: str = ""
+) -> bytes:
     def cell(value: str | float) -> str:
         if isinstance(value, str):
             return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
@@ -103,6 +109,10 @@ def xlsx(rows: Sequence[Sequence[str | float]], sheet: str = "Sheet1") -> bytes:
             "xl/workbook.xml": f'<workbook xmlns="{S}" xmlns:r="{R}"><sheets><sheet '
             f'name="{sheet}" sheetId="1" r:id="r1"/></sheets></workbook>',
             "xl/_rels/workbook.xml.rels": rels(r1=("worksheet", "worksheets/sheet1.xml")),
+            "xl/worksheets/_rels/sheet1.xml.rels": rels(r1=("drawing", "../drawings/d.xml")),
+            "xl/drawings/d.xml": "<drawing/>",
+            "xl/drawings/_rels/d.xml.rels": rels(r1=("chart", "../charts/c.xml")),
+            **({"xl/charts/c.xml": chart} if chart else {}),
             "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{S}"><sheetData>{data}</sheetData>'
             "</worksheet>",
         }
@@ -230,3 +240,104 @@ def picture(text: str, kind: str = "PNG") -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, kind)
     return buffer.getvalue()
+
+
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
+
+
+def odt(body: str, kind: str = "text") -> bytes:
+    """Return an OpenDocument file; `body` is what is in `office:text` or its like."""
+    names = " ".join(
+        f'xmlns:{name}="{OFFICE}{space}:1.0"'
+        for name, space in {
+            "office": "office",
+            "text": "text",
+            "table": "table",
+            "draw": "drawing",
+            "presentation": "presentation",
+        }.items()
+    )
+    content = (
+        f"<office:document-content {names}><office:body><office:{kind}>{body}"
+        f"</office:{kind}></office:body></office:document-content>"
+    )
+    mime_type = f"application/vnd.oasis.opendocument.{kind}"
+    return archive({"mimetype": mime_type, "content.xml": content})
+
+
+CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
+
+
+def chart(series: Mapping[str, Sequence[float]], categories: Sequence[str]) -> str:
+    """Return a bar chart whose figures are saved with it."""
+
+    def points(values: Sequence[object]) -> str:
+        return "".join(
+            f'<c:pt idx="{number}"><c:v>{value}</c:v></c:pt>'
+            for number, value in enumerate(values)
+        )
+
+    each = "".join(
+        f"<c:ser><c:tx>{points([name])}</c:tx><c:cat>{points(categories)}</c:cat>"
+        f"<c:val>{points(values)}</c:val></c:ser>"
+        for name, values in series.items()
+    )
+    return f'<c:chartSpace xmlns:c="{CHART}"><c:barChart>{each}</c:barChart></c:chartSpace>'
+
+
+def compound(streams: Mapping[str, bytes]) -> bytes:
+    """Return a compound file, as Outlook writes; a stream's path has its folder."""
+    folders = list(dict.fromkeys(name.split("/")[0] for name in streams if "/" in name))
+    sectors: list[bytes] = []
+    chains: list[int] = []
+
+    def store(data: bytes) -> int:
+        first = len(sectors)
+        pieces = [data[at : at + 512].ljust(512, b"\0") for at in range(0, len(data), 512)]
+        sectors.extend(pieces)
+        chains.extend([*range(first + 1, first + len(pieces)), 0xFFFFFFFE])
+        return first
+
+    def entry(name: str, kind: int, sibling: int, child: int, start: int, size: int) -> bytes:
+        raw = name.encode("utf-16-le")
+        head = struct.pack("<64sHBBIII", raw, len(raw) + 2, kind, 1, 2**32 - 1, sibling, child)
+        return head + struct.pack("<36xIQ", start, size)
+
+    rows: list[tuple[str, int, str, bytes]] = [(name, 1, "", b"") for name in folders]
+    for path, data in streams.items():
+        folder, _slash, name = path.rpartition("/")
+        rows.append((name, 2, folder, data))
+    nowhere = 2**32 - 1
+
+    def of_folder(folder: str) -> list[int]:
+        return [number for number, row in enumerate(rows, start=1) if row[2] == folder]
+
+    entries = [
+        entry("Root Entry", 5, nowhere, next(iter(of_folder("")), nowhere), 2**32 - 2, 0)
+    ]
+    for number, (name, kind, folder, data) in enumerate(rows, start=1):
+        later = [other for other in of_folder(folder) if other > number]
+        child = next(iter(of_folder(name)), nowhere) if kind == 1 else nowhere
+        start = store(data) if kind == 2 else 0
+        entries.append(entry(name, kind, next(iter(later), nowhere), child, start, len(data)))
+    directory = store(b"".join(entries))
+    table = struct.pack("<128I", *[*chains, 0xFFFFFFFD, *[2**32 - 1] * 127][:128])
+    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16)
+    head += struct.pack("<HHHHH6x", 62, 3, 0xFFFE, 9, 6)
+    head += struct.pack("<9I", 0, 1, directory, 0, 0, 2**32 - 2, 0, 2**32 - 2, 0)
+    head += struct.pack("<109I", len(sectors), *[2**32 - 1] * 108)
+    return head + b"".join([*sectors, table])
+
+
+def outlook(subject: str, body: str, **attachments: bytes) -> bytes:
+    streams = {
+        "__properties_version1.0": bytes(32),
+        "__substg1.0_0037001F": subject.encode("utf-16-le"),
+        "__substg1.0_0C1A001F": "Ann".encode("utf-16-le"),
+        "__substg1.0_1000001F": body.encode("utf-16-le"),
+    }
+    for number, (name, data) in enumerate(attachments.items()):
+        folder = f"__attach_version1.0_#{number:08X}"
+        streams[f"{folder}/__substg1.0_3707001F"] = name.encode("utf-16-le")
+        streams[f"{folder}/__substg1.0_37010102"] = data
+    return compound(streams)

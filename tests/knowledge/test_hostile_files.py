@@ -76,6 +76,18 @@ def mail_typed(parameters: bytes) -> bytes:
     return head + b"Content-Type: text/plain; " + parameters + b"\n\nheron\n"
 
 
+def odt_with(content: str) -> bytes:
+    return files.archive({"mimetype": file_types.ODT, "content.xml": content})
+
+
+MESSAGE = files.outlook("heron", "heron")
+REPEATED = (
+    '<table:table><table:table-row table:number-rows-repeated="999999">'
+    '<table:table-cell table:number-columns-repeated="999999"><text:p>heron</text:p>'
+    "</table:table-cell></table:table-row></table:table>"
+)
+
+
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("an empty file", lambda: b"", "This file is empty."),
     ("a.pdf", lambda: b"not a PDF", "the content is different (text file)"),
@@ -98,6 +110,17 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.docx", lambda: docx_with(f"{PASSWORDS}<w>&x;</w>"), "document type declaration"),
     ("a.docx", lambda: docx_with(f"{LAUGHS}<w>&c;</w>"), "document type declaration"),
     ("a.docx", lambda: docx_with("<a>" * 1_000), "damaged or incomplete"),
+    ("a.odt", lambda: odt_with(f"{PASSWORDS}<w>&x;</w>"), "document type declaration"),
+    ("a.odt", lambda: odt_with(f"{LAUGHS}<w>&c;</w>"), "document type declaration"),
+    ("a.odp", lambda: odt_with("<a>" * 1_000), "damaged or incomplete"),
+    ("a.odt", lambda: files.archive({"mimetype": file_types.ODT}), "damaged or incomplete"),
+    ("a.odt", lambda: files.odt(REPEATED * 3_000), "too many elements"),
+    ("a.rtf", lambda: b"{\\rtf1" + b"{" * 100_000, "damaged or incomplete"),
+    ("a.rtf", lambda: b"{\\rtf1{\\pict " + b"ab" * 1_000_000 + b"}}", "contains no text"),
+    ("a.msg", lambda: MESSAGE[:600], "old Microsoft format"),
+    ("a.msg", lambda: MESSAGE[:30] + b"\xff" * 40 + MESSAGE[70:], "damaged or incomplete"),
+    ("a.ipynb", lambda: b"[" * 1_000, "damaged or incomplete"),
+    ("a.ipynb", lambda: b'{"cells": 1}', "contains no text"),
     ("a.html", lambda: b"<div>" * 100_000, "nested too deeply"),
     ("a.html", lambda: page_with(30_000, b"a%d"), "more than 500 attributes"),
     ("a.html", lambda: page_with(30_000, b"a%d='>'"), "more than 500 attributes"),
@@ -147,6 +170,15 @@ HARMLESS: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.txt", lambda: "heron".encode("utf-16-le"), "heron"),
     ("a.pdf", lambda: HERONS + b"\n<script>alert(1)</script>", "heron"),
     ("a.pdf", lambda: HERONS.replace(b"startxref", b"startxxxx"), "heron"),
+    ("a.msg", lambda: MESSAGE[:-512] + bytes(512), "heron"),
+    ("a.rtf", lambda: b"{\\rtf1 heron" + b"{\\b x}" * 100_000, "heron"),
+    ("a.rtf", lambda: b"{\\rtf1 heron" + b"\\s1" * 400_000, "heron"),
+    ("a.rtf", lambda: b"{\\rtf1 heron\\bin99999999999 " + b"x" * 1_000, "heron"),
+    ("a.tex", lambda: b"heron\n" + b"\\section{\\begin{tabular}" * 40_000, "heron"),
+    ("a.rst", lambda: b"heron\n=====\n" + b"+--+\n|" * 40_000, "heron"),
+    ("a.org", lambda: b"heron\n" + b"[[a][" * 100_000, "heron"),
+    ("a.py", lambda: b"".join(b" " * n + b"if heron:\n" for n in range(1_500)), "heron"),
+    ("a.ipynb", lambda: b'{"cells":[' + b'{"source":["heron"]},' * 9_999 + b"{}]}", "heron"),
     ("../../a.md", lambda: b"heron", "heron"),
     ("a.html", lambda: LONG_NAME, "heron"),
     ("a.html", lambda: SCRIPT, "heron"),
@@ -178,6 +210,7 @@ BOMBS = {
     "a.docx": lambda: files.docx(files.paragraph("x" * 300_000)),
     "a.pptx": lambda: files.pptx("x" * 300_000, "", ""),
     "a.xlsx": lambda: files.xlsx([["x" * 300_000]]),
+    "a.odt": lambda: files.odt("<text:p>" + "x" * 300_000 + "</text:p>"),
     "a.epub": lambda: files.epub({"One": "<p>" + "x" * 300_000 + "</p>"}),
 }
 
@@ -222,6 +255,8 @@ def work_of(data: bytes, name: str) -> int:
 
 COUNTED: list[tuple[str, Callable[[int], bytes]]] = [
     ("a.docx", lambda n: files.docx(files.paragraph("heron") * n)),
+    ("a.odt", lambda n: files.odt("<text:p>heron</text:p>" * n)),
+    ("a.rtf", lambda n: b"{\\rtf1 " + b"heron\\par " * n),
     ("a.html", lambda n: b"<html>" + b"<p>heron</p>" * n),
     ("a.pdf", repeated_pdf),
     ("a.epub", lambda n: files.epub({f"{at}": "<p>heron</p>" * 9 for at in range(n)})),

@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element
 
 from . import markdown
 from .archive import Archive
+from .charts import chart_tables
 from .office import local_name, macro_notes, property_title
 from .values import ParsedDocument, SourceFile
 
@@ -30,6 +31,7 @@ def parse(source: SourceFile) -> ParsedDocument:
     reader = _Reader(_heading_levels(archive))
     body = _child(archive.xml(main), "body")
     blocks = list(reader.blocks(body)) if body is not None else []
+    blocks += chart_tables(archive, main)
     for kind in ("footnotes", "endnotes"):
         name = main.replace("document.xml", f"{kind}.xml")
         for note in archive.xml(name) if name in archive.names else ():

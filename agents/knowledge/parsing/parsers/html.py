@@ -1,7 +1,7 @@
 """Web pages: title, headings and main content, without navigation, scripts and footers."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agents.engine.sentences import Sentence as _
 
@@ -42,6 +42,9 @@ MAX_DEPTH = 300
 MAX_ATTRIBUTES = 500  # of one element
 TAG_STEPS = 10
 FEW_CHARS = 60
+MAX_LINKS = 100
+MAX_LINK_CHARS = 1_000
+LINK_TEXT_CHARS = 80
 TOO_DEEP = _("This page is nested too deeply to be read.")
 TOO_MANY_ATTRIBUTES = _(
     "This page has an element with more than %(count)s attributes, so it can't be read.",
@@ -57,6 +60,7 @@ class Page:
     title: str
     text: str
     language: str
+    links: list[list[str]] = field(default_factory=list)
 
 
 def parse(source: SourceFile) -> ParsedDocument:
@@ -70,6 +74,7 @@ def parse(source: SourceFile) -> ParsedDocument:
         title=page.title,
         parts=markdown.parts(page.text),
         language=page.language,
+        links=page.links,
         why_empty=_(
             "This page contains no text. It may need JavaScript to display its content."
         ),
@@ -91,13 +96,30 @@ def convert(text: str, work: WorkLimit) -> Page:
     attributes = root.attributes
     language = (attributes.get("lang") or attributes.get("xml:lang") or "")[:2].lower()
     title = _page_title(tree)
-    body = html_writer.write(html_content.find(tree))
+    content = html_content.find(tree)
+    body = html_writer.write(content)
     if sum(len(line) for line in body.split("\n") if line[:1] != "#") < FEW_CHARS:
         # An overview: its lists of links are its content.
         overview_root = html_content.find(LexborHTMLParser(text), is_overview=True)
         overview = html_writer.write(overview_root)
-        body = overview if len(overview) > 3 * len(body) else body
-    return Page(title=title, text=body, language=language if language in LANGUAGES else "")
+        if len(overview) > 3 * len(body):
+            body = overview
+            content = overview_root
+    known_language = language if language in LANGUAGES else ""
+    return Page(title=title, text=body, language=known_language, links=_links(content))
+
+
+def _links(content: "html_content.Node") -> list[list[str]]:
+    """Return the first links of the content with their texts, each address once."""
+    links: dict[str, str] = {}
+    for node in content.css("a[href]"):
+        address = (node.attributes.get("href") or "").strip()
+        is_short = len(address) <= MAX_LINK_CHARS
+        if address and is_short and not address.startswith("#"):
+            links.setdefault(address, markdown.collapse(node.text() or "")[:LINK_TEXT_CHARS])
+        if len(links) >= MAX_LINKS:
+            break
+    return [[text, address] for address, text in links.items()]
 
 
 def _check_complexity(text: str) -> None:

@@ -75,8 +75,6 @@ def _read_attachments(
     message: EmailMessage, source: SourceFile
 ) -> tuple[list[tuple[str, list[ParsedPart]]], list[str]]:
     """Return the attachments' names and parts, and notes about those that can't be read."""
-    from . import parse as parse_any
-
     attachments: list[tuple[str, list[ParsedPart]]] = []
     notes: list[str] = []
     for attachment in message.walk():
@@ -88,22 +86,31 @@ def _read_attachments(
         attachments.append((name, parts))
         if source.depth or len(attachments) > MAX_ATTACHMENTS:
             continue
-        try:
-            parsed = parse_any(replace(source, data=data, name=name, mime_type="", depth=1))
-        except UnreadableDocument as error:
-            notes.append(
-                _(
-                    "The attachment %(words)s wasn't read. %(sentence)s",
-                    words=repr(name),
-                    sentence=error,
-                )
-            )
-            continue
-        for part in parsed.parts:
-            # Under the attachment's name; numbers are the e-mail's.
-            part_label = part.label or (f"{part.number}" if part.kind != "text" else "")
-            label = f"{name}: {part_label}" if part_label else name
-            parts.append(
-                ParsedPart(text=part.text, label=label[:200], is_recognized=part.is_recognized)
-            )
+        parts += read_attachment(source, name, data, notes)
     return attachments, notes
+
+
+def read_attachment(
+    source: SourceFile, name: str, data: bytes, notes: list[str]
+) -> list[ParsedPart]:
+    """Return an attachment's parts under its name; add a note if it can't be read."""
+    from . import parse as parse_any
+
+    try:
+        parsed = parse_any(replace(source, data=data, name=name, mime_type="", depth=1))
+    except UnreadableDocument as error:
+        notes.append(
+            _(
+                "The attachment %(words)s wasn't read. %(sentence)s",
+                words=repr(name),
+                sentence=error,
+            )
+        )
+        return []
+    parts: list[ParsedPart] = []
+    for part in parsed.parts:
+        # Numbers are the e-mail's.
+        part_label = part.label or (f"{part.number}" if part.kind != "text" else "")
+        label = f"{name}: {part_label}" if part_label else name
+        parts.append(replace(part, number=1, kind="text", label=label[:200]))
+    return parts

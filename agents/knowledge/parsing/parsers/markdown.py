@@ -42,6 +42,13 @@ def heading(level: int, text: str) -> str:
     return f"{'#' * min(max(level, 1), 6)} {collapse(text)}"
 
 
+def fenced(text: str, language: str = "") -> str:
+    """Return code between fences that it can't close itself."""
+    text = text.strip("\n")
+    fence = "~~~" if "```" in text else "```"
+    return f"{fence}{language}\n{text}\n{fence}" if text.strip() else ""
+
+
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose first row is the header, without empty rows and columns."""
     cells = [[cell(text) for text in row[:MAX_COLUMNS]] for row in rows]

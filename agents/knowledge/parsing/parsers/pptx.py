@@ -7,6 +7,7 @@ from agents.engine.sentences import Sentence as _
 
 from . import markdown
 from .archive import Archive
+from .charts import chart_tables
 from .office import local_name, macro_notes, property_title
 from .values import ParsedDocument, ParsedPart, SourceFile
 
@@ -52,6 +53,7 @@ def _slide(archive: Archive, name: str) -> tuple[str, str]:
             title = markdown.collapse(block)
         else:
             blocks.append(block)
+    blocks += chart_tables(archive, name)
     for kind, target in archive.relationships(name).values():
         if target not in archive.names:
             continue

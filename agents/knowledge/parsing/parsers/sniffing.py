@@ -8,6 +8,7 @@ from zipfile import is_zipfile
 from agents import file_types
 from agents.engine.sentences import Sentence as _
 
+from .languages import LANGUAGES
 from .values import SourceFile, UnreadableDocument
 
 
@@ -40,6 +41,23 @@ PPTX = DocumentType(
     parser="pptx",
     endings=(".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"),
     contents=(file_types.PPTX,),
+)
+ODT = DocumentType(
+    label=_("OpenDocument text"),
+    parser="odt",
+    endings=(".odt", ".ott", ".odp", ".otp"),
+    contents=(file_types.ODT, file_types.ODP),
+)
+RTF = DocumentType(
+    label=_("RTF document"),
+    parser="rtf",
+    endings=(".rtf",),
+    contents=(file_types.RTF,),
+)
+OUTLOOK = DocumentType(
+    label=_("Outlook message"),
+    parser="outlook",
+    endings=(".msg",),
 )
 SPREADSHEET = DocumentType(
     label=_("spreadsheet"),
@@ -81,6 +99,26 @@ MARKDOWN = DocumentType(
     mime_types=("text/markdown",),
     is_text=True,
 )
+MARKUP = DocumentType(
+    label=_("text with markup"),
+    parser="markup",
+    endings=(".rst", ".org", ".tex", ".ltx"),
+    mime_types=("text/x-rst", "text/org", "application/x-tex"),
+    is_text=True,
+)
+NOTEBOOK = DocumentType(
+    label=_("notebook"),
+    parser="notebook",
+    endings=(".ipynb",),
+    mime_types=("application/x-ipynb+json",),
+    is_text=True,
+)
+CODE = DocumentType(
+    label=_("source code"),
+    parser="code",
+    endings=tuple(LANGUAGES),
+    is_text=True,
+)
 IMAGE = DocumentType(
     label=_("image"),
     parser="image",
@@ -101,7 +139,7 @@ IMAGE = DocumentType(
 TEXT = DocumentType(
     label=_("text file"),
     parser="plain",
-    endings=(".txt", ".text", ".log", ".rst", ".json", ".yaml", ".yml"),
+    endings=(".txt", ".text", ".log", ".json", ".yaml", ".yml"),
     is_text=True,
 )
 # All that can be read. What is expected and found follows from it, and what a folder offers.
@@ -109,12 +147,18 @@ TYPES = (
     PDF,
     DOCX,
     PPTX,
+    ODT,
+    RTF,
     SPREADSHEET,
     DELIMITED,
     EPUB,
     HTML,
     MAIL,
+    OUTLOOK,
     MARKDOWN,
+    MARKUP,
+    NOTEBOOK,
+    CODE,
     IMAGE,
     TEXT,
 )
@@ -139,7 +183,7 @@ PROTECTED = _("This file is password-protected. Remove the password and upload i
 UNKNOWN = _("This file type isn't supported.")
 REASONS = {
     **dict.fromkeys(file_types.ARCHIVE_TYPES, ARCHIVE),
-    **dict.fromkeys((file_types.ODT, file_types.ODP, file_types.SQLITE), UNKNOWN),
+    **dict.fromkeys((file_types.SQLITE,), UNKNOWN),
     file_types.PROGRAM: PROGRAM,
 }
 
@@ -170,6 +214,9 @@ def _sniff_binary(data: bytes) -> DocumentType | None:
     if content == file_types.OLE:
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise UnreadableDocument(PROTECTED)
+        # The names of what such a file contains.
+        if "__properties_version1.0".encode("utf-16-le") in data:
+            return OUTLOOK
         if any(name.encode("utf-16-le") in data for name in ("Workbook", "Book")):
             return SPREADSHEET
         raise UnreadableDocument(OLD_OFFICE)

@@ -8,9 +8,10 @@ from typing import Any
 from agents import file_types
 from agents.engine.sentences import Sentence as _
 
-from . import row_groups
+from . import markdown, row_groups
 from .archive import DAMAGED, FORBIDDEN_XML, Archive
-from .office import macro_notes
+from .charts import chart_tables
+from .office import local_name, macro_notes
 from .sniffing import PROTECTED
 from .values import ParsedDocument, ParsedPart, SourceFile, UnreadableDocument, WorkLimit
 
@@ -21,6 +22,7 @@ def parse(source: SourceFile) -> ParsedDocument:
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     notes: list[str] = []
+    charts: dict[str, str] = {}
     if not source.data.startswith(file_types.OLE_MAGIC):
         archive = Archive(source.data, source.work)
         for name in archive.names:
@@ -29,6 +31,7 @@ def parse(source: SourceFile) -> ParsedDocument:
                 if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
                     raise UnreadableDocument(FORBIDDEN_XML)
         notes = macro_notes(archive)
+        charts = _charts(archive)
     try:
         book = CalamineWorkbook.from_filelike(BytesIO(source.data))
         names = book.sheet_names[:MAX_SHEETS]
@@ -36,6 +39,7 @@ def parse(source: SourceFile) -> ParsedDocument:
         for number, name in enumerate(names, start=1):
             source.progress(number - 1, len(names))
             text, is_cut = row_groups.write(_rows(book, name, source.work))
+            text = markdown.join([text, charts.get(name, "")])
             parts.append(ParsedPart(kind="sheet", number=number, label=name, text=text))
             if is_cut:
                 notes.append(
@@ -46,6 +50,29 @@ def parse(source: SourceFile) -> ParsedDocument:
     except CalamineError as error:
         raise UnreadableDocument(DAMAGED) from error
     return ParsedDocument(title=source.stem, parts=parts, pages=len(names), notes=notes)
+
+
+def _charts(archive: Archive) -> dict[str, str]:
+    """Return the figures of the charts of each sheet, by its name."""
+    workbook = "xl/workbook.xml"
+    if workbook not in archive.names:
+        return {}
+    charts: dict[str, str] = {}
+    targets = archive.relationships(workbook)
+    for element in archive.xml(workbook).iter():
+        if local_name(element) != "sheet" or len(charts) >= MAX_SHEETS:
+            continue
+        keys = (value for key, value in element.attrib.items() if key.endswith("}id"))
+        _kind, sheet = targets.get(next(keys, ""), ("", ""))
+        drawings = archive.relationships(sheet).values() if sheet in archive.names else ()
+        blocks = [
+            block
+            for kind, target in drawings
+            if kind == "drawing" and target in archive.names
+            for block in chart_tables(archive, target)
+        ]
+        charts[element.get("name", "")] = markdown.join(blocks)
+    return charts
 
 
 def _rows(book: Any, name: str, work: WorkLimit) -> Iterator[list[str]]:

@@ -1,0 +1,31 @@
+"""Programming languages by the endings of their files."""
+
+# The name of the language after a fence, and for readers.
+LANGUAGES = {
+    ".py": ("python", "Python"),
+    ".js": ("javascript", "JavaScript"),
+    ".mjs": ("javascript", "JavaScript"),
+    ".jsx": ("jsx", "JavaScript"),
+    ".ts": ("typescript", "TypeScript"),
+    ".tsx": ("tsx", "TypeScript"),
+    ".java": ("java", "Java"),
+    ".kt": ("kotlin", "Kotlin"),
+    ".scala": ("scala", "Scala"),
+    ".c": ("c", "C"),
+    ".h": ("c", "C"),
+    ".cc": ("cpp", "C++"),
+    ".cpp": ("cpp", "C++"),
+    ".hpp": ("cpp", "C++"),
+    ".cs": ("csharp", "C#"),
+    ".go": ("go", "Go"),
+    ".rs": ("rust", "Rust"),
+    ".rb": ("ruby", "Ruby"),
+    ".php": ("php", "PHP"),
+    ".swift": ("swift", "Swift"),
+    ".pl": ("perl", "Perl"),
+    ".lua": ("lua", "Lua"),
+    ".r": ("r", "R"),
+    ".sh": ("bash", "Shell"),
+    ".sql": ("sql", "SQL"),
+    ".css": ("css", "CSS"),
+}
