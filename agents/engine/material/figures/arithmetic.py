@@ -16,7 +16,7 @@ from typing import NamedTuple
 from .index import TOLERANCE, FigureIndex, Form, Place, forms_of
 from .parsing import Figure, Period
 from .tables import Column, Table
-from .units import dimension_of, factor_between, is_same_unit
+from .units import dimension_of, factor_between, is_alike, is_same_unit
 
 # How many results are tried for a figure, by its significant digits: more would be chance.
 MAX_TRIALS = {0: 6, 1: 8, 2: 40, 3: 240, 4: 900}
@@ -258,7 +258,9 @@ class Arithmetic:
         yield from _pairs(near, near, figure, cues)
         row_values = self._row_operands(rows, context.near)
         for operands in row_values:  # of one row, and of one column
-            yield from _pairs(operands, operands, figure, cues)
+            is_short = len(operands) <= MAX_ALIKE and figure.digits > 1
+            row_cues = cues | {"rate", "product"} if is_short else cues
+            yield from _pairs(operands, operands, figure, row_cues)
             if "sum" in cues:
                 yield from _sums(operands, cues)
         if is_share:
@@ -624,7 +626,7 @@ def _sums(operands: Sequence[Operand], cues: set[str]) -> Iterator[_Trial]:
     runs = [(0, size), *((i, j) for i, j in combinations(range(size + 1), 2) if j - i > 2)]
     for i, j in dict.fromkeys(runs):
         part = operands[i:j]
-        units = {operand.unit for operand in part} - {""}
+        units = {operand.unit for operand in part if dimension_of(operand.unit)}
         if len(part) < 3 or len(units) > 1:
             continue
         yield _Trial(
@@ -662,13 +664,13 @@ def _pairs(
             seen.add(pair)
             high, low = (a, b) if a.value >= b.value else (b, a)
             place = high.place or low.place
-            is_alike = a.unit == b.unit or not a.unit or not b.unit
+            is_similar = is_alike(a.unit, b.unit)
             unit = a.unit or b.unit
             # Of one certain unit, three digits are no chance.
             is_plain = figure.digits > 3 or (
                 figure.digits > 2 and a.unit == b.unit == figure.unit != ""
             )
-            if is_alike and (not is_share or unit in {"%", figure.unit}):
+            if is_similar and (not is_share or unit in {"%", figure.unit}):
                 text = f"{high.text} − {low.text}"
                 if "difference" in cues or is_plain:
                     yield _Trial(high.value - low.value, unit, text, place=place)
@@ -690,8 +692,8 @@ def _ratios(
     if factor is not None and factor != 1.0:
         low = low._replace(value=low.value * factor)
         high, low = (high, low) if high.value >= low.value else (low, high)
-    is_alike = high.unit == low.unit or not high.unit or not low.unit or factor is not None
-    if not is_alike or not low.value or high.unit == "%":
+    is_similar = is_alike(high.unit, low.unit) or factor is not None
+    if not is_similar or not low.value or high.unit == "%":
         return
     if figure.unit == "%":
         yield _Trial(

@@ -1,5 +1,6 @@
 """The figures of a run's results, by value."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,13 @@ MAX_FIGURES = 3_000  # in all results
 MIN_ROUNDED_DIGITS = 3  # fewer may be chance
 MAX_DIGITS = 15  # of which a float has all
 TOLERANCE = 1e-9
+SCALED = "×"  # of a number in thousands or millions
+SCALES = (1e3, 1e4, 1e6, 1e8, 1e9)
+SCALED_HEAD = re.compile(
+    r"million|thousand|billion|mio|\b[mk]?(?:usd|eur|gbp|jpy)_?[mk]\b"
+    r"|[mk](?:usd|eur|gbp|jpy)|_[mk]\b|\(k|000s|千円|千ドル|百万|億円|万円"
+    r"|千人|万人"
+)
 DAY_UNITS = frozenset(["日", "st", "nd", "rd", "th"])
 
 
@@ -193,6 +201,11 @@ class FigureIndex:
         return Match() if is_year and period.year in self.years else None
 
     @cached_property
+    def _has_scaled_heads(self) -> bool:
+        """Whether some numbers are in thousands or millions, as the words around them say."""
+        return SCALED_HEAD.search(self.words) is not None
+
+    @cached_property
     def days(self) -> frozenset[int]:
         """The days of the month."""
         return frozenset(period.day for period, _place in self.periods if period.day)
@@ -200,9 +213,9 @@ class FigureIndex:
     def _agree(self, period: Period, known: Period) -> bool:
         """Whether a known date says all that this one says, or all but the year."""
         if period.minute >= 0 or known.minute >= 0:
-            return period.minute == known.minute or (
-                0 <= known.minute < 720 and period.minute == known.minute + 720
-            )
+            # A clock of twelve hours can leave out which half of the day.
+            is_either = min(period.minute, known.minute) >= 0
+            return is_either and abs(period.minute - known.minute) in {0, 720}
         if period.year and known.year and period.year != known.year:
             return False
         if period.year and not known.year and period.year not in self.years:
@@ -226,6 +239,8 @@ class FigureIndex:
         for form in forms_of(figure):
             exact_margin = TOLERANCE * max(1.0, form.value)
             for number, unit, place in self.near(form.value, max(form.margin, exact_margin)):
+                if form.unit == SCALED and (unit or not self._has_scaled_heads):
+                    continue
                 is_year = not unit and 1900 <= number <= 2100 and form.unit.startswith("×")
                 if is_year or not _is_compatible(form.unit, unit):
                     continue
@@ -253,7 +268,7 @@ class FigureIndex:
         number = int(value)
         if number not in self._spellings:
             words = number_words(number)
-            padded = self._padded_words
+            padded = self.padded_words
             self._spellings[number] = any(f" {word} " in padded for word in words) or (
                 number in self._kanji_numbers
             )
@@ -267,7 +282,7 @@ class FigureIndex:
         return frozenset(int(f.value) for f in figures if isinstance(f.value, Decimal))
 
     @cached_property
-    def _padded_words(self) -> str:
+    def padded_words(self) -> str:
         letters = "".join(c if c.isalpha() else " " for c in self.words)
         return f" {letters} "
 
@@ -285,6 +300,9 @@ def forms_of(figure: Figure) -> Iterator[Form]:
         yield Form(value / 100, margin / 100, "")
     elif figure.decimals == 3 and figure.digits <= 6 and value:
         yield Form(value * 1_000, 0.0, figure.unit)  # 1.240 with a European separator
+    if figure.step >= 1_000 and figure.digits >= 2:
+        for scale in SCALES:
+            yield Form(value / scale, margin / scale, SCALED)
     if dimension_of(figure.unit):
         for factor in factors_of(figure.unit):
             yield Form(value * factor, margin * factor, f"×{figure.unit}")

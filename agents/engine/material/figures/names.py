@@ -55,14 +55,15 @@ _GENERIC = """
 GENERIC = frozenset(_GENERIC.split())
 
 
-def has_known_name(sentence: str, known: str) -> bool:
-    """Whether a sentence has a name that is known."""
+def has_known_name(sentence: str, known: str, padded: str) -> bool:
+    """Whether a sentence has a name that is known; `padded` are all known words."""
     for match in NAME.finditer(sentence):
         words = [word.strip(".'’").lower() for word in match[0].split()]
         is_first = BEGINNING.search(sentence[: match.start()]) is not None
         if is_first and len(words) == 1 and words[0] in STOP_WORDS:
             continue
-        if any(len(word) > 2 and word not in COMMON and f" {word}" in known for word in words):
+        known_words = [word for word in words if len(word) > 2 and word not in STOP_WORDS]
+        if any(f" {word} " in padded for word in known_words):
             return True
     if sentence.isascii():
         return False

@@ -52,7 +52,7 @@ _DATES = (
 )
 _DURATION = (
     r"\d{1,4}\s?(?:hours?|hrs?|h|時間)(?:\s|\sand\s|,\s)?"
-    r"\d{1,2}\s?(?:minutes?|mins?|m|分)(?![A-Za-z])"
+    r"(?:\d{1,2}\s?(?:minutes?|mins?|m|分)|(?<=h )\d{2})(?![A-Za-z\d])"
 )
 _LARGE = r"\d[\d,]*(?:\.\d+)?[千百十]?[兆億万千]"
 FIGURE = re.compile(
@@ -76,7 +76,7 @@ FIGURE = re.compile(
     r"(?:\s?(?P<scale>thousand|million|billion|trillion|百万|[千百十]?[万億兆]|千|百(?=[万億]))"
     r"|(?P<letter>[kKMB]|\s?(?:bn|mn)|m)(?![A-Za-z0-9/²³]))?"
     rf"(?:\s?(?P<unit>%|per\scent\b|円|ドル|割|[€£¥](?!\d)|°[CF])"
-    rf"|(?=[\s-]?(?P<word>[A-Za-zµμ]{{1,20}})(?![A-Za-z0-9_])"
+    rf"|(?=[\s-]?(?P<word>[A-Za-zµμ]{{1,20}})(?![A-Za-z0-9_²³])"
     rf"|\s?(?P<counter>[{JAPANESE}℃]{{1,5}})))?)"
 )
 DIGIT = re.compile(r"\d")

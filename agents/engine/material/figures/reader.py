@@ -14,7 +14,7 @@ from .arithmetic import Arithmetic, Computation, Context, Operand, hedged_forms
 from .index import FigureIndex, Match
 from .names import unknown_names
 from .parsing import DIGIT, MAX_TRIVIAL, Figure, Period, figures_in
-from .units import COUNTERS, dimension_of
+from .units import COUNTERS, NO_UNITS, dimension_of
 
 MAX_COMPUTED = 400  # figures for which operations are tried, of one answer
 MAX_NEARBY = 10
@@ -35,13 +35,6 @@ NUMBERED = re.compile(
     re.IGNORECASE,
 )
 ORDINAL_UNITS = {"st", "nd", "rd", "th", "位", "番目", "番"}
-# Words after a number that aren't what it counts.
-_NO_UNITS = """
-of and to or in on at for with from is are was were by as the a an that but than if
-so out above below be had has which more other key main thing way tip point reason
-option type part step different per つ
-"""
-NO_UNITS = frozenset(_NO_UNITS.split())
 
 
 class Status(StrEnum):

@@ -85,6 +85,13 @@ NAMES = {
     "pp": "%",
     "percentage": "%",
 }
+# Words after a number that aren't what it counts.
+_NO_UNITS = """
+of and to or in on at for with from is are was were by as the a an that but than if
+so out above below be had has which more other key main thing way tip point reason
+option type part step different per つ
+"""
+NO_UNITS = frozenset(_NO_UNITS.split())
 COUNTERS = (
     "人名件個回本台枚社店点棟部冊種行室席杯皿箱校戸隻機区票通匹頭羽着足駅便紙誌品語字章条項階倍"
 )
@@ -100,7 +107,8 @@ def unit_of(word: str) -> str:
     word = word.lower()
     if word.isascii():
         singular = word.rstrip("s") if len(word) > 2 else word
-        return NAMES.get(singular, singular)
+        singular = NAMES.get(singular, singular)
+        return "" if singular in NO_UNITS or word in NO_UNITS else singular
     if match := _JAPANESE_UNITS.match(word):
         return NAMES.get(match[0], match[0])
     if word[0] in COUNTERS:
@@ -134,6 +142,11 @@ def factor_between(unit: str, other: str) -> float | None:
     if first is None or second is None or first[0] != second[0]:
         return None
     return first[1] / second[1]
+
+
+def is_alike(unit: str, other: str) -> bool:
+    """Whether figures with these units may be added up or compared; most words are no units."""
+    return unit == other or not dimension_of(unit) or not dimension_of(other)
 
 
 def is_same_unit(unit: str, other: str) -> bool:

@@ -96,7 +96,7 @@ class SourceIndex:
         best = max(self.shared_terms(sentence).values(), default=0)
         if best >= MIN_OVERLAP * len(terms):
             return True
-        is_named = has_known_name(sentence, self.figures.words)
+        is_named = has_known_name(sentence, self.figures.words, self.figures.padded_words)
         return is_named and best >= MIN_NAMED_OVERLAP * len(terms)
 
 
