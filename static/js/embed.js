@@ -41,7 +41,7 @@
         inset: 0; width: auto; height: 100dvh; border: 0; border-radius: 0;
         padding: env(safe-area-inset-top) env(safe-area-inset-right) env(safe-area-inset-bottom) env(safe-area-inset-left);
       }
-      button[aria-expanded="true"] { display: none; }
+      button[aria-expanded="true"][data-ready] { display: none; }
     }
     @media (prefers-reduced-motion: no-preference) {
       .panel { animation: appear 160ms ease-out; }
@@ -186,6 +186,7 @@
     if (!frame || source !== frame.contentWindow || sender !== origin || typeof data?.type !== "string") return;
     if (data.type === "ready") {
       isReady = true;
+      button?.setAttribute("data-ready", ""); // the frame has a button that closes it
       lastToken = await currentToken();
       send({ type: "start", token: lastToken }, { first: true });
     } else if (data.type === "close") close();

@@ -40,6 +40,8 @@ def change(allowed: frozenset[str], forbidden: frozenset[str] = NOBODY) -> Route
 
 ROUTES = {
     "": read(ACCOUNTS),
+    "embed.js": read(EVERYBODY),
+    "embed/<str:public_id>/": read(EVERYBODY),  # what it shows depends on its socket
     "chat/": change(ACCOUNTS),
     "chat/sessions/": read(ACCOUNTS),
     "chat/choices/": read(ACCOUNTS),

@@ -22,6 +22,8 @@ from agents.models import (
     Run,
     Workflow,
 )
+from chat.embedding.frames import EmbedFrame
+from chat.embedding.socket import EmbedConsumer
 from chat.live.consumers import ChatConsumer
 from chat.live.incoming_frames import Frame
 from chat.sessions.rights import READ_ONLY_MESSAGE
@@ -216,6 +218,13 @@ def test_every_socket_frame_is_in_the_access_matrix():
     assert sorted(ChatConsumer.frame_handlers) == sorted(chain(*types))
 
 
+def test_visitors_of_other_sites_have_these_frames_only():
+    types = [get_args(model.model_fields["type"].annotation) for model in get_args(EmbedFrame)]
+
+    assert sorted(EmbedConsumer.frame_handlers) == sorted(chain(*types))
+    assert sorted(chain(*types)) == ["message", "rate", "regenerate", "stop"]
+
+
 @pytest.mark.parametrize("kind", one_in(2, FRAMES))
 async def test_readers_cannot_change_anything_over_the_socket(kind, fresh):
     world = await fresh()
@@ -242,6 +251,7 @@ OWN_PAGES = {
     "suggestions.Suggestion": ["1/decide/"],
     "alerts.AlertChannel": ["1/test/", "1/rotate/", "1/replay/"],
     "agents.Trigger": ["1/rotate/"],
+    "agents.Embed": ["1/rotate/"],
     "alerts.SummarySchedule": ["1/preview/", "1/send/"],
     "agents.ToolRegistration": ["openapi/", "try/", "1/try/"],
 }

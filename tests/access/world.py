@@ -28,6 +28,7 @@ from agents.models import (
     Approval,
     Collection,
     Document,
+    Embed,
     Experience,
     GuardrailHit,
     GuardrailPattern,
@@ -191,6 +192,12 @@ def _conversation(agent: Agent, people: dict[str, Any]) -> tuple[ChatSession, Ru
     return chat, run, _ids(chat, run, said, people, now + timedelta(hours=1))
 
 
+def _embed(agent: Agent) -> str:
+    group = Group.objects.create(name="Visitors: Tea")
+    site = {"name": "Tea", "origins": "https://www.example.com"}
+    return Embed.objects.create(**site, agent=agent, group=group).public_id
+
+
 def _library(people: dict[str, Any]) -> dict:
     """A collection of the owner, shared with a writer and a reader."""
     mine = Collection.objects.create(name="Tea", owner=people["owner"])
@@ -274,6 +281,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "account/webhooks/<int:pk>": webhook.pk,
         "account/webhooks/<int:pk>/deliveries/<int:number>": delivery.pk,
         "chat/<int:pk>": chat.pk,
+        "embed/<str:public_id>": _embed(run.agent),
         "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,
         "account/memory/<int:pk>": memory.pk,
