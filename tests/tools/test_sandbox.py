@@ -280,7 +280,7 @@ def test_a_data_folder_beside_code_is_hidden_from_children(tmp_path, monkeypatch
     monkeypatch.setattr(worker, "CODE_PATHS", (*worker.CODE_PATHS, str(tmp_path / "opt")))
     monkeypatch.setattr(worker, "_hidden", set())
     sandbox.hide([str(data)])
-    readable = worker._code_paths()
+    readable = worker._code_paths(worker.CODE_PATHS)
     worker._code_paths.cache_clear()
 
     assert str(data.parent / "code") in readable

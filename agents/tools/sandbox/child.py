@@ -52,7 +52,10 @@ JUMP_EQUAL = 0x15
 JUMP_AT_LEAST = 0x35
 RETURN = 0x06
 ALLOW = 0x7FFF0000
-REFUSE = 0x00050000 | 13  # EACCES
+REFUSE_WITH = 0x00050000
+REFUSE = REFUSE_WITH | 13  # EACCES
+ARGUMENTS_OFFSET = 16  # in struct seccomp_data; of each, the lower half
+ARGUMENT_BYTES = 8
 
 EXECUTE = 1 << 0
 WRITE_FILE = 1 << 1
@@ -141,6 +144,8 @@ def confine(policy: dict[str, Any]) -> None:
         restrict(policy["read"], policy["write"])
     if not has_network and has_seccomp():
         forbid_sockets()
+    if "refused_calls" in policy:
+        forbid_calls(policy["refused_calls"])
 
 
 def set_limits(limits: dict[str, list[int]], nice: int) -> None:
@@ -221,6 +226,34 @@ def forbid_sockets() -> None:
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, REFUSE),
     ]
+    _add_filter(filters)
+
+
+def forbid_calls(rules: list[dict[str, Any]]) -> None:
+    """Refuse these system calls, each always or for some values of an argument."""
+    architecture, _ = SOCKET_CALLS[platform.machine()]
+    filters = [
+        (LOAD_WORD, 0, 0, 4),  # the architecture
+        (JUMP_EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, REFUSE),
+        (LOAD_WORD, 0, 0, 0),  # the number of the call
+        (JUMP_AT_LEAST, 0, 1, X32_CALLS),
+        (RETURN, 0, 0, REFUSE),
+    ]
+    for rule in rules:
+        refusal = REFUSE_WITH | rule["error"]
+        decision = [(RETURN, 0, 0, refusal)]
+        if rule["argument"] is not None:
+            value_result = ALLOW if rule["is_allowed"] else refusal
+            decision = [(LOAD_WORD, 0, 0, ARGUMENTS_OFFSET + ARGUMENT_BYTES * rule["argument"])]
+            for value in rule["values"]:
+                decision += [(JUMP_EQUAL, 0, 1, value), (RETURN, 0, 0, value_result)]
+            decision.append((RETURN, 0, 0, refusal if rule["is_allowed"] else ALLOW))
+        filters += [(JUMP_EQUAL, 0, len(decision), rule["call"]), *decision]
+    _add_filter([*filters, (RETURN, 0, 0, ALLOW)])
+
+
+def _add_filter(filters: list[tuple[int, int, int, int]]) -> None:
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in filters)
     code = ctypes.create_string_buffer(packed)
     program = struct.pack("@HP", len(filters), ctypes.addressof(code))

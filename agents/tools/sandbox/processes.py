@@ -93,15 +93,23 @@ def run(
                 report()
                 if time.monotonic() > end:
                     raise TimeoutError
-        child.wait(max(POLL_SECONDS, end - time.monotonic()))
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError from error
+        # A child can close its pipes and go on.
+        while not _has_ended(child):
+            report()
+            if time.monotonic() > end:
+                raise TimeoutError
     finally:
         kill_group(child.pid)
         child.wait()
         for pipe in (child.stdin, child.stdout, child.stderr):
             pipe.close()
     return received.reply(child.returncode)
+
+
+def _has_ended(child: "subprocess.Popen[bytes]") -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(POLL_SECONDS)
+    return child.returncode is not None
 
 
 async def run_async(worker: Worker, request: Request, grant: Grant) -> Reply:

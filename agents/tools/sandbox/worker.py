@@ -3,14 +3,15 @@
 import json
 import os
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import child
+from . import child, system_calls
 
 # Python, its packages and the system's libraries.
 CODE_PATHS = (
@@ -18,6 +19,17 @@ CODE_PATHS = (
     *("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store"),
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/localtime", "/etc/mime.types"),
 )
+# Less than that for code of others: what an import needs.
+LIBRARY_PATHS = (
+    *dict.fromkeys(
+        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    ),
+    f"{sys.base_prefix}/lib",
+    *("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/nix/store"),
+    *("/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
+)
+# From this version on, a file can't be cut short by its path.
+MIN_FOREIGN_CODE_ABI = 3
 DEVICES = ("/dev/null", "/dev/urandom", "/dev/random", "/dev/zero")
 # Number libraries choose their code by these.
 CPU_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu")
@@ -46,6 +58,8 @@ class Worker:
     environment: Mapping[str, str] = field(default_factory=dict)
     # Modules of the product that it imports; they import only the standard library.
     modules: Sequence[ModuleType] = ()
+    # It runs code that a model or a user wrote: without processes, threads, or a way to others.
+    runs_foreign_code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +81,12 @@ def landlock_abi() -> int:
 _has_landlock = cache(child.landlock_abi)
 
 
+@cache
+def confines_foreign_code() -> bool:
+    """Whether this machine can confine code that somebody else wrote."""
+    return child.landlock_abi() >= MIN_FOREIGN_CODE_ABI and child.has_seccomp()
+
+
 def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[str]:
     """Return the command of a confined child."""
     seconds = int(grant.cpu_seconds or grant.seconds) + 1
@@ -86,8 +106,16 @@ def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[s
     }
     if _has_landlock():
         own = program[0] if program else worker.program
-        policy["read"] = [*_code_paths(own, *worker.readable), *_both_names(grant.readable)]
+        code_paths = LIBRARY_PATHS if worker.runs_foreign_code else CODE_PATHS
+        policy["read"] = [
+            *_code_paths(code_paths, own, *worker.readable),
+            *_both_names(grant.readable),
+        ]
         policy["write"] = [*DEVICES, *_both_names(grant.writable)]
+    if worker.runs_foreign_code:
+        if not confines_foreign_code():
+            raise RuntimeError("This machine can't confine foreign code.")
+        policy["refused_calls"] = [asdict(rule) for rule in system_calls.refused_calls()]
     options = ["-I"] if worker.needs_packages and not program else ["-I", "-S"]
     start = [sys.executable, *options, child.__file__, json.dumps(policy)]
     return [*start, *(program or [worker.program])]
@@ -139,8 +167,8 @@ def exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
 
 
 @cache
-def _code_paths(*own: str) -> tuple[str, ...]:
-    visible = (path for code in CODE_PATHS for path in exclude_hidden(Path(code), _hidden))
+def _code_paths(code_paths: Sequence[str], *own: str) -> tuple[str, ...]:
+    visible = (path for code in code_paths for path in exclude_hidden(Path(code), _hidden))
     return _both_names((*map(str, visible), *own))
 
 
