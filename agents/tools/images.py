@@ -1,21 +1,17 @@
 """Tools that make images and describe them, by models that an administrator configured."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
-from agents.engine import call_context
 from agents.engine.errors import AgentError
 from agents.engine.sentences import Sentence as _
 from agents.engine.tool import Attachment, ToolInput, ToolResult, text_argument
 
+from .progress import wait_with_progress
+
 MAX_PROMPT_CHARS = 4_000
 MAX_QUESTION_CHARS = 1_000
-PROGRESS_SECONDS = 3.0
-
-T = TypeVar("T")
 Shape = Literal["square", "landscape", "portrait"]
 SHAPES: tuple[Shape, ...] = ("square", "landscape", "portrait")
 
@@ -73,7 +69,7 @@ class GenerateImageTool:
         requested_shape = input.get("shape") if not isinstance(input, str) else None
         shape = next((shape for shape in SHAPES if shape == requested_shape), SHAPES[0])
         try:
-            image = await _patiently(self.generate(prompt, shape))
+            image = await wait_with_progress(self.generate(prompt, shape))
         except AgentError as error:
             return ToolResult(error=error.with_advice())
         ending = image.mime_type.partition("/")[2].replace("jpeg", "jpg")
@@ -122,25 +118,7 @@ class DescribeImageTool:
         question = "" if isinstance(input, str) else str(input.get("question") or "")
         try:
             return ToolResult(
-                await _patiently(self.describe(name, question[:MAX_QUESTION_CHARS]))
+                await wait_with_progress(self.describe(name, question[:MAX_QUESTION_CHARS]))
             )
         except AgentError as error:
             return ToolResult(error=error.with_advice())
-
-
-async def _patiently(work: Awaitable[T]) -> T:
-    """Wait, and show that the call is alive: the model has its own deadline."""
-    task = asyncio.ensure_future(work)
-    seconds = 0.0
-    try:
-        while not task.done():
-            await asyncio.wait({task}, timeout=PROGRESS_SECONDS)
-            seconds += PROGRESS_SECONDS
-            if not task.done():
-                call_context.current().report_progress(seconds)
-        return task.result()
-    finally:
-        if not task.done():
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from decimal import Decimal
 
@@ -10,10 +9,9 @@ from django.http import StreamingHttpResponse
 from django.utils import translation
 
 from agents.db import database
+from agents.engine.text import FORMULA
 
 CHUNK_BYTES = 64 * 1024
-# Excel also runs the full-width signs of Japanese keyboards.
-FORMULA = re.compile(r"\s*[-=+@＝＋－＠\t\r\n]")
 
 
 def download(pieces: Iterator[str | bytes], name: str, type: str) -> StreamingHttpResponse:

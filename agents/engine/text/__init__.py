@@ -1,6 +1,7 @@
 """Text in English and Japanese: compared, split into words and shortened."""
 
 from .folding import fold
+from .formulas import FORMULA
 from .scripts import (
     CJK,
     HANGUL,
@@ -18,6 +19,7 @@ from .stemming import STOP_WORDS, loose_terms, stem
 __all__ = [
     "CJK",
     "CUT_NOTE",
+    "FORMULA",
     "HANGUL",
     "HIRAGANA",
     "JAPANESE",

@@ -12,9 +12,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agents.access import masking
-from agents.engine.text import shorten_line
+from agents.engine.text import FORMULA, shorten_line
 from agents.review.models import Example, ExampleSet
-from agents.web.downloads import FORMULA, csv_line
+from agents.web.downloads import csv_line
 
 from ..scoring import checks
 
