@@ -52,6 +52,7 @@ class StatusKind(StrEnum):
     EARLIER_SOURCES = "earlier_sources"  # sources: cited passages of earlier answers
     EMBEDDED_INSTRUCTIONS = "embedded_instructions"  # tool, message: what it returned
     EXPERIENCE = "experience"  # used: experiences of earlier runs
+    FIGURES_RETURNED = "figures_returned"  # figures of the draft that no result has
     FILES_READ = "files_read"  # model, count, cost: how the question's files became text
     FINISHED_ANYWAY = "finished_anyway"  # Stop came too late
     LIMITED = "limited"  # limit, most, model, place in line (0: its turn), since, waited

@@ -17,6 +17,7 @@ from .model_calls.compaction import SUMMARY_INSTRUCTIONS, SUMMARY_TOKENS, Compac
 from .model_calls.plain_request import PlainReply, ask_briefly, ask_once
 from .model_calls.sampling import Sampling
 from .output.answer_citations import Citations
+from .output.figure_check import FigureCheck
 from .output.output_schema import (
     INSTRUCTIONS,
     OutputSchema,
@@ -83,6 +84,7 @@ __all__ = [
     "SUMMARY_TOKENS",
     "StandingApproval",
     "fingerprint",
+    "FigureCheck",
     "FirstRetrieval",
     "FunctionTool",
     "HANDOFF_PREFIX",

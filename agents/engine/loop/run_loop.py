@@ -31,8 +31,9 @@ from .lifecycle_events import (
 )
 from .limit_step import LimitRequest, LimitStop, WrapUp
 from .model_calls.model_call import ModelCall
-from .model_calls.model_step import ModelStep
+from .model_calls.model_step import DraftCheck, ModelStep
 from .model_calls.sampling import Sampler
+from .output.figure_check import FigureCheck
 from .output.output_schema import OutputSchema
 from .output.output_step import OutputStep, ThoughtModelCall
 from .recovery import last_plan, resume_events
@@ -278,7 +279,29 @@ class RunLoop:
             return self._output_step(agent.output)
         call = self._new_model_call(run_state.next_step())
         is_aloud = agent.output is not None
-        return ModelStep(run_state, call, tools, is_aloud=is_aloud, bridge=self.bridge)
+        return ModelStep(
+            run_state,
+            call,
+            tools,
+            is_aloud=is_aloud,
+            bridge=self.bridge,
+            check_draft=self._draft_check(),
+        )
+
+    def _draft_check(self) -> DraftCheck | None:
+        """Return the check of a draft's figures, if a turn is left to correct them."""
+        check = self.agent.find(FigureCheck)
+        run_state = self.run_state
+        has_turn = run_state.turn < self.agent.max_steps and not self.is_wrapping_up
+        if check is None or not has_turn or run_state.has_returned_draft:
+            return None
+
+        def unsupported(call: ModelCall, draft: str) -> list[str]:
+            if self.due_limit() is not None:
+                return []
+            return check.unsupported(run_state, call.request, draft, run_state.emit.clock.now())
+
+        return unsupported
 
     async def _follow_up(self, step: Step) -> list[Event]:
         """Act on a step's result: return the final events, or set `next_step`."""

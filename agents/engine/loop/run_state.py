@@ -68,6 +68,7 @@ class RunState:
     unknown_turns: set[int] = field(default_factory=set)
     is_degraded: bool = False
     has_checked_citations: bool = False
+    has_returned_draft: bool = False
     judged_answer: str | None = None
     judged_rules: set[str] = field(default_factory=set)
     is_over: bool = False
@@ -349,6 +350,8 @@ def _on_status(run_state: RunState, data: Data) -> None:
         case StatusKind.COMPACTION if is_compaction(data):
             compact(run_state, data)
 
+        case StatusKind.FIGURES_RETURNED:
+            run_state.has_returned_draft = True
 
 def is_compaction(data: Data) -> bool:
     """Whether older turns were replaced, and not just left out of one request."""

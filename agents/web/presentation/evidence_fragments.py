@@ -177,14 +177,9 @@ def _computed(link: Link) -> str:
     computation = link.computation
     if computation is None:
         return ""
-    params = {
-        "formula": computation.formula,
-        "result": link.result,
-        "count": computation.size,
-        "name": computation.name,
-    }
     if computation.formula:
-        return _("%(formula)s = %(result)s") % params
+        return f"{computation.formula} = {link.result}"
+    params = {"result": link.result, "count": computation.size}
     match computation.kind:
         case "sum":
             return _("Sum of %(count)s values: %(result)s") % params

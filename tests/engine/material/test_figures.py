@@ -22,7 +22,9 @@ def read(sentence, *results, known="", counts=frozenset()):
 
 
 def statuses(sentence, *results, **more):
-    return {text: found.status.value for text, found in read(sentence, *results, **more).items()}
+    return {
+        text: found.status.value for text, found in read(sentence, *results, **more).items()
+    }
 
 
 def unsupported(sentence, *results, known=""):
@@ -125,7 +127,9 @@ def test_a_figure_can_be_computed_over_rows(sentence, figure, kind):
 
 
 def test_rows_above_a_limit_are_counted():
-    rows = "| Item | Stock |\n|--|--|\n" + "".join(f"| P{n} | {n * 7} |\n" for n in range(1, 21))
+    rows = "| Item | Stock |\n|--|--|\n" + "".join(
+        f"| P{n} | {n * 7} |\n" for n in range(1, 21)
+    )
 
     assert statuses("There are 16 items over 30.", rows)["16"] == "computed"
     assert statuses("There are 15 items over 30.", rows)["15"] == "unsupported"

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 
+from agents.engine.material.figures import figures_in
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, evidence, evidence_fragments
 from agents.web.presentation.evidence import (
@@ -20,7 +21,6 @@ from agents.web.presentation.evidence import (
     statements,
     statements_citing,
 )
-from agents.engine.material.figures import figures_in
 from agents.web.presentation.markdown import render_markdown
 from tests.conftest import as_user
 

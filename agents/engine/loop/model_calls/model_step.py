@@ -1,6 +1,7 @@
 """One turn: builds the request, streams the reply and opens its tool calls."""
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from agents.engine.turn.assembly import PlanResult, ToolCall
 
 from ..handoff import Handoff
 from ..lifecycle_events import finding_events
+from ..output.figure_check import correction_messages
 from ..run_state import RunState
 from ..tool_calls.offered_tools import ToolBridge
 from ..tool_calls.tool_fallback import effect
@@ -26,6 +28,7 @@ from .model_call import ModelCall
 from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
+DraftCheck = Callable[[ModelCall, str], list[str]]
 
 
 MAX_REPAIRS = 2
@@ -46,12 +49,15 @@ class ModelStep:
         *,
         is_aloud: bool = False,
         bridge: ToolBridge | None = None,
+        check_draft: DraftCheck | None = None,
     ) -> None:
+        """`check_draft` returns what the model has to correct in its draft."""
         self.run_state = run_state
         self.call = call
         self.tools = tools
         self.is_aloud = is_aloud
         self.bridge = bridge
+        self.check_draft = check_draft
         self.plan: PlanResult | None = None
         self.has_usage = False  # whether the step has used the model before its own request
 
@@ -84,6 +90,10 @@ class ModelStep:
         for event in await self._judge_answer(self.call.plan or PlanResult()):
             yield event
         plan = self.call.plan or PlanResult()
+        if figures := await self._unsupported_figures(plan):
+            for event in self._return_draft(plan, figures, start_events[0].time):
+                yield event
+            return
         self.plan = self.bridge.unwrap_plan(plan) if self.bridge else plan
         for event in self._result_events(plan, start_events[0].time):
             yield event
@@ -106,6 +116,54 @@ class ModelStep:
                 return []
         self.run_state.judged_answer = text
         return [] if self.is_aloud else call.release()
+
+    async def _unsupported_figures(self, plan: PlanResult) -> list[str]:
+        draft = plan.final_answer
+        if self.check_draft is None or self.call.finding or plan.calls or not draft:
+            return []
+        # Comparing a long draft with long results takes a while.
+        return await asyncio.to_thread(self.check_draft, self.call, draft)
+
+    def _return_draft(
+        self, plan: PlanResult, figures: Sequence[str], started: datetime
+    ) -> list[Event]:
+        """Make the draft a thought, and show the model which figures it has to correct."""
+        call = self.call
+        emit = self.run_state.emit
+        draft = plan.final_answer or ""
+        usage = turn_usage(plan, call.request.messages, call.guardrails.count_tokens)
+        self.run_state.progress.used.add(usage)
+        usage_fields: dict[str, Any] = {"is_added": True} if self.has_usage else {}
+        usage_fields |= {"cached": call.cached.to_dict()} if call.cached else {}
+        messages = correction_messages(draft, figures)
+        for message in messages:
+            self.run_state.say(message)
+        self.run_state.has_returned_draft = True
+        thought = "\n\n".join(filter(None, (plan.thought, draft)))
+        step = call.step
+        events = [
+            emit(EventType.USAGE, step=step, model=call.planner.model, **usage, **usage_fields),
+            emit(
+                EventType.STATUS,
+                kind=StatusKind.FIGURES_RETURNED,
+                figures=list(figures),
+                step=step,
+            ),
+            emit(EventType.THOUGHT, step=step, content=thought),
+            emit(
+                EventType.STEP,
+                step=step,
+                kind="thought",
+                status="done",
+                thought=thought,
+                finish_reason=plan.turn.finish_reason,
+                started=started.isoformat(),
+                messages=messages,
+            ),
+        ]
+        for finding in call.findings:
+            events += finding_events(self.run_state, finding)
+        return events
 
     def _result_events(self, plan: PlanResult, started: datetime) -> list[Event]:
         call = self.call

@@ -1,6 +1,7 @@
 """Figures of an answer: whether they are in the results of its run, or follow from them."""
 
 from .arithmetic import Computation, Operand
+from .drafts import SENTENCE_END, unsupported_figures
 from .index import FigureIndex, Match, Place, Places
 from .names import has_known_name
 from .parsing import DIGIT, Figure, figures_in, half_width
@@ -17,8 +18,10 @@ __all__ = [
     "Operand",
     "Place",
     "Places",
+    "SENTENCE_END",
     "Status",
     "figures_in",
     "half_width",
     "has_known_name",
+    "unsupported_figures",
 ]

@@ -146,7 +146,8 @@ def factor_between(unit: str, other: str) -> float | None:
 
 def is_alike(unit: str, other: str) -> bool:
     """Whether figures with these units may be added up or compared; most words are no units."""
-    return unit == other or not dimension_of(unit) or not dimension_of(other)
+    hard = [bool(dimension_of(unit)), bool(dimension_of(other))]
+    return unit == other or not unit or not other or not any(hard)
 
 
 def is_same_unit(unit: str, other: str) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from agents.engine.material import CITATION
 from agents.engine.material.citations import MAX_RANGE, cited_numbers
 from agents.engine.material.figures import (
+    SENTENCE_END,
     Computation,
     Figure,
     FigureReader,
@@ -24,9 +25,6 @@ Item = TypeVar("Item")
 Key = tuple[int | str, int]  # of a source
 Range = tuple[int, int]
 MAX_PLACES = 1_000  # citations and figures of the answer
-# The point of an initial or a title ends no sentence.
-_NO_END = r"(?<![ (][A-Z]\.)(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)"
-SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}[)\]\"'”’]*\s+|(?<=[。！？])[」』）]*|\n+")
 # Citations after a sentence are its own, unless the next one goes on with them.
 CITED_AFTER = re.compile(rf"(?:(?:{CITATION.pattern})[ \t]*)+(?![ \t]*[a-z])")
 SEPARATOR = re.compile(r"[ \t]?[,、;]?[ \t]?")

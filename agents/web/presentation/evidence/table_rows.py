@@ -6,10 +6,9 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from agents.engine.material import CITATION
 from agents.engine.material.citations import cited_numbers
-from agents.engine.material.figures import figures_in, half_width
+from agents.engine.material.figures import SENTENCE_END, figures_in, half_width
 
 from .source_index import terms_of
-from .statements import SENTENCE_END
 
 # More rows than this are what the whole passage is about.
 MAX_CITED_ROWS = 3

@@ -151,6 +151,17 @@ def _removed_citations_sentence(facts: Facts) -> str:
     return sentence % {"count": len(removed), "numbers": listed}
 
 
+def _returned_figures_sentence(facts: Facts) -> str:
+    figures = facts["figures"]
+    listed = figures if isinstance(figures, list) else [figures]
+    sentence = ngettext(
+        "Sent back to the model: %(count)d figure isn't in any result: %(figures)s.",
+        "Sent back to the model: %(count)d figures aren't in any result: %(figures)s.",
+        len(listed),
+    )
+    return sentence % {"count": len(listed), "figures": ", ".join(map(str, listed))}
+
+
 def memory_sentences(facts: Facts) -> list[str]:
     """Return what was recalled, saved, suggested or refused."""
     sentences = []
@@ -250,6 +261,7 @@ WRITERS: dict[str, Callable[[Facts], str]] = {
     StatusKind.MEMORY: lambda facts: " ".join(memory_sentences(facts)),
     StatusKind.EXPERIENCE: experience_sentence,
     StatusKind.FILES_READ: _files_read_sentence,
+    StatusKind.FIGURES_RETURNED: _returned_figures_sentence,
     StatusKind.CITATIONS_REMOVED: _removed_citations_sentence,
     StatusKind.RERANKED: _reranked_sentence,
     StatusKind.TOOLS_SELECTED: _selected_tools_sentence,
