@@ -14,6 +14,7 @@ TOOL_KINDS: dict[str, schema.ToolKind] = {
     "calculator": "think",
     "describe_image": "read",
     "read_document": "read",
+    "run_python": "execute",
     "search": "search",
 }
 

@@ -35,9 +35,10 @@ from agents.engine.resilience import RetryPolicy
 from agents.engine.tool import Tool, ToolRegistry
 from agents.metering.budgets import Budget, payer_of
 from agents.models import Agent, Run, WorkflowVersion
+from agents.tools.python import RunPythonTool
 from agents.tools.search import SearchTool
 
-from ..attachments import file_context, file_tables
+from ..attachments import code_files, file_context, file_tables
 from ..tools import tool_factory, tool_grants
 from ..tools.tool_reliability import PreferredTools
 from . import result_caches, tool_selection
@@ -74,6 +75,7 @@ async def build(
     if run.workflow_id is not None:
         return await _build_workflow(run, registry, change)
     configs = await database.run(load_team, run)
+    _give_files(run, configs)
     tables = await file_tables.build_tool(run) if file_context.has_files(run) else None
     if tables is not None:
         # The agents can query the tables that the user attached.
@@ -92,6 +94,7 @@ def is_attended(run: Run) -> bool:
 async def _build_workflow(run: Run, registry: RegistryLoader, change: Change) -> AgentRuntime:
     """Build a workflow with all tools and agents it names."""
     config, plan, team_configs = await database.run(load_workflow, run)
+    _give_files(run, [config, *team_configs])
     attachments = run_attachment_store(run)
     team = await _build_team(team_configs, registry, run, in_workflow, attachments)
     handoffs = [
@@ -107,6 +110,14 @@ async def _build_workflow(run: Run, registry: RegistryLoader, change: Change) ->
     ]
     make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(config.sub_agents))
     return _build_runtime(config, tools, make, run.agent_name, change(capabilities))
+
+
+def _give_files(run: Run, configs: Iterable[AgentConfig]) -> None:
+    """Let the agents' Python code open the files of the run's chat."""
+    for config in configs:
+        for tool in config.local_tools:
+            if isinstance(tool, RunPythonTool):
+                tool.files = partial(code_files.load, run)
 
 
 async def _build_team(

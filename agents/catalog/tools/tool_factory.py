@@ -24,10 +24,12 @@ from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.tools.http import HttpTool
 from agents.tools.images import DescribeImageTool, GenerateImageTool
+from agents.tools.python import RunPythonTool
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
 from .. import mcp_servers
+from ..attachments import code_files
 from ..language_models import reranking
 from . import databases
 from .search_library import ScopedLibrary
@@ -44,6 +46,7 @@ BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
     ),
     ReadDocumentTool.name: lambda: ReadDocumentTool(ScopedLibrary()),
     RememberTool.name: RememberTool,
+    RunPythonTool.name: lambda: RunPythonTool(code_files.check_image),
     SearchTool.name: lambda: SearchTool(ScopedLibrary()),
 }
 
@@ -93,8 +96,11 @@ def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
 
 
 def usable_names() -> list[str]:
-    """Return the built-in tools that work here: those of images only with a model for it."""
-    names = list(BUILT_IN_TOOLS)
+    """Return the built-in tools for sample agents: those of images only with a model for it.
+
+    An administrator decides which agents run code.
+    """
+    names = [name for name in BUILT_IN_TOOLS if name != RunPythonTool.name]
     if not services.is_configured("image"):
         names.remove(GenerateImageTool.name)
     if not services.is_configured("vision"):

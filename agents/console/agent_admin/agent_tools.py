@@ -13,7 +13,7 @@ from agents.db.sentences import translate
 from agents.models import Agent, AgentTool, ToolRegistration
 from agents.models.catalog.agent_tools import TOOL_SETTINGS
 
-from ..tool_admin.tool_settings import effect, load_tool, requires_approval
+from ..tool_admin.tool_settings import effect, load_tool, requires_approval, unavailable_reason
 
 DEFAULT_RETRIES = 2  # of the engine's FallbackStrategy
 
@@ -88,6 +88,8 @@ class ToolRow(forms.ModelForm):
             return _("removed from server")
         if self.tool.pending:
             return _("blocked (definition changed)")
+        if unavailable_reason(self.tool):
+            return _("unavailable")
         is_off = self.tool.server is not None and not self.tool.server.enabled
         return _("server disabled") if is_off else ""
 

@@ -35,6 +35,12 @@ def load_http_tool(row: ToolRegistration) -> Any:
         return None
 
 
+def unavailable_reason(row: ToolRegistration) -> str:
+    """Return why a built-in tool can't be used on this machine, if so."""
+    is_built_in = row.source == Source.OWN and row.name in tool_factory.BUILT_IN_TOOLS
+    return str(getattr(load_tool(row), "unavailable", "")) if is_built_in else ""
+
+
 def input_schema(row: ToolRegistration) -> dict[str, Any] | None:
     """Return the JSON Schema of its input; None if there is no such tool."""
     tool = load_tool(row)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from agents.catalog import mcp_servers
+from agents.db.sentences import translate
 from agents.models import DatabaseConnection, McpServer, ToolRegistration
 from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
@@ -116,6 +117,8 @@ class ToolRegistrationAdmin(SwitchableAdmin):
             return _("database failing")
         if row.server and row.server.state == McpServer.State.FAILED:
             return _("server failing")
+        if reason := tool_settings.unavailable_reason(row):
+            return translate(reason)
         return circuit_breakers.tool_state(row.name) if load_tool(row) else _("unavailable")
 
     @admin.display(description=_("last used"))
