@@ -75,7 +75,7 @@ def read_lines(page: Any, work: WorkLimit) -> Iterator[Line]:
         for position in range(count + 1):
             code = raw.FPDFText_GetUnicode(textpage, position) if position < count else 10
             is_hyphen = code in (0xFFFE, 0x2)
-            is_letter = 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
+            is_letter = 0 < code < 0x110000
             if is_hyphen or (is_letter and code not in (9, 10, 13, 32)):
                 if not letters:
                     start = position
@@ -94,6 +94,8 @@ def read_lines(page: Any, work: WorkLimit) -> Iterator[Line]:
 def _word(textpage: Any, text: str, start: int, end: int) -> Word:
     from pypdfium2 import raw
 
+    # Rare letters come as two halves.
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     boxes: list[Any] = []
     for position in (start, end):
         box = raw.FS_RECTF()
