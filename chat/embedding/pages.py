@@ -20,6 +20,7 @@ from agents.models import Embed
 from agents.web import branding
 from agents.web.origin import origin_of
 from agents.web.static_files import bundles
+from agents.web.static_files.middleware import compressed_response
 
 from . import visitors
 from .visitors import MAX_MESSAGE_CHARS
@@ -40,8 +41,8 @@ def _script_etag(request: HttpRequest) -> str:
 @condition(etag_func=_script_etag)
 def script(request: HttpRequest) -> HttpResponse:
     """Return the script that puts a chat into a page; any site may load it."""
-    response = HttpResponse(bundles.read_bytes(SCRIPT), content_type=bundles.JAVASCRIPT)
-    response["Cache-Control"] = SCRIPT_CACHE
+    content = bundles.compress_file(SCRIPT)
+    response = compressed_response(request, content, bundles.JAVASCRIPT, SCRIPT_CACHE)
     response["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response
 

@@ -32,6 +32,7 @@ from agents.models import (
     Collection,
     CollectionAcceptance,
     CollectionShare,
+    EmbedVisitor,
     Experience,
     Membership,
     Memory,
@@ -341,6 +342,7 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         "revoked_at",
     )
     notification_columns = ("event", "problem_id", "text", "created_at", "read_at")
+    visit_columns = ("embed_id", "subject", "email", "created_at", "last_used_at")
     apps = ApiKey.objects.filter(user=user, app__isnull=False).annotate(app_name=F("app__name"))
     start_columns = ("workflow_id", "agent_id", "question", "parameters", "enabled")
     webhook_columns = ("description", "url", "events", "agent_id", "with_answer", "enabled")
@@ -357,6 +359,7 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         ("api-keys", ApiKey.objects.filter(user=user, app=None), key_columns),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
+        ("embedded-chats", EmbedVisitor.objects.filter(user=user), visit_columns),
         ("quotas", Quota.objects.filter(user=user), ("measure", "window", "limit")),
         ("usage", BudgetCounter.objects.filter(scope=f"user:{user.pk}"), counter_columns),
         ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),

@@ -106,12 +106,21 @@
     news.hidden = true;
     button.append(news);
     button.addEventListener("click", () => (panel.hidden ? open() : close()));
-    root.addEventListener("keydown", ({ key: pressed }) => pressed === "Escape" && close());
+    root.addEventListener("keydown", onKeydown);
     root.append(panel, button);
     document.body.append(host);
     for (const kind of ["resize", "scroll"]) visualViewport.addEventListener(kind, fitToKeyboard);
     sendTheme();
     if (readOpen() && !PHONE.matches) open({ takesFocus: false });
+  }
+
+  function onKeydown(event) {
+    if (event.key === "Escape" && !isComposing(event)) close();
+  }
+
+  // An input method uses Escape, too.
+  function isComposing(event) {
+    return event.isComposing;
   }
 
   function create(name, attributes) {

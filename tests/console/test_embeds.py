@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
@@ -195,6 +196,19 @@ def test_the_examples_sign_tokens_that_are_accepted(language, rf, add):
 
     _embed, identity = visitors.identify(embed.public_id, signed.stdout.strip())
     assert (identity.subject, identity.name) == ("user-42", "Ada")
+
+
+def test_the_documentation_has_the_same_examples():
+    page = Path("docs/embedding.md").read_text()
+    values = {"origin": "https://ashiato.example.com", "key": "KEY"}
+    codes = [
+        *(embed_examples.SCRIPT, embed_examples.INLINE),
+        *(embed_examples.FRAME, embed_examples.SIGNED),
+    ]
+    for language, code in (("python", embed_examples.PYTHON), ("js", embed_examples.NODE)):
+        assert f"```{language}\n{code}```" in page
+    for code in codes:
+        assert f"```html\n{code.format(**values)}```" in page
 
 
 def test_an_administrator_sees_the_preview_as_a_signed_user(add, admin_client):
