@@ -27,8 +27,11 @@ hypothesis.settings.load_profile("ours")
 
 @receiver(request_finished)
 def _close_connections(**about):
-    """Close connections like the server does: each request has its own thread."""
-    if threading.current_thread() is not threading.main_thread():
+    """Close connections like the server does: a page's request has its own thread."""
+    from agents.db import database
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main and not database.EXECUTOR.is_current():
         connections.close_all()
 
 

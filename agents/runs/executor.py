@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
 
+from agents.db import database
 from agents.engine import clock, fault_injection
 from agents.engine.call_context import RunContext, use_run
 from agents.engine.errors import AgentError, RunCancelled
@@ -47,7 +48,9 @@ class RunExecutor:
         self.heartbeat = asyncio.create_task(self._heartbeat_loop())
 
     def start(self, run: Run, source: EventSource) -> None:
-        task = asyncio.create_task(self._drive(run, source))
+        task = asyncio.create_task(
+            self._drive(run, source), context=database.detached_context()
+        )
         self.tasks[run.pk] = task
         self.runs[run.pk] = run
         task.add_done_callback(partial(self._on_done, run))
@@ -70,7 +73,9 @@ class RunExecutor:
     def notify_in_background(self, run: Run) -> None:
         """Notify the followers of this run, in a task that a stop can't cancel."""
         if not self.is_closing:
-            task = asyncio.create_task(notify_followers(run))
+            task = asyncio.create_task(
+                notify_followers(run), context=database.detached_context()
+            )
             self.following.add(task)
             task.add_done_callback(self.following.discard)
 

@@ -7,7 +7,9 @@ from threading import Event, get_ident
 
 import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync, sync_to_async
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.contrib.auth.models import Group
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.utils import translation
 
 from agents.db import database
 from agents.models import Run
@@ -37,6 +39,33 @@ async def test_context_variables_are_passed_on():
     noted.set("here")
 
     assert await database.run(noted.get) == "here"
+
+
+async def test_the_language_is_passed_on_and_stays_with_the_call():
+    with translation.override("ja"):
+        assert await database.run(translation.get_language) == "ja"
+
+    assert await database.run(translation.get_language) == "en"
+
+
+def test_a_commands_transaction_stays_open():
+    with transaction.atomic():
+        group = Group.objects.create(name="unsaved")
+        exists = Group.objects.filter(pk=group.pk).exists
+
+        assert async_to_sync(database.run)(exists)
+        assert connection.in_atomic_block
+        assert not connection.needs_rollback
+
+
+async def test_a_task_can_outlive_its_request():
+    shared = await database.run(get_ident)
+    async with ThreadSensitiveContext():
+        own = await database.run(get_ident)
+        context = database.detached_context()
+        detached = asyncio.create_task(database.run(get_ident), context=context)
+
+    assert await detached == shared != own
 
 
 async def test_keyword_arguments_are_passed_on():

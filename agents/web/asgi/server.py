@@ -20,7 +20,7 @@ from twisted.internet import reactor as chosen_reactor
 from twisted.internet.defer import Deferred
 
 from agents import runs
-from agents.db import jobs, periodic
+from agents.db import database, jobs, periodic
 from agents.knowledge import ingestion
 from agents.models import ServerProcess
 from agents.runs.observability import process_status
@@ -59,7 +59,7 @@ def serve(host: str, port: int) -> None:
     reactor.callWhenRunning(_start_background)
     reactor.addSystemEventTrigger("before", "shutdown", health.start_draining)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
-    # Each request has its own thread, whose connections would stay open.
+    # A page's request has its own thread, whose connections would stay open.
     request_finished.connect(_close_connections)
     # No proxy headers are read here: which ones are trusted is decided in one place
     # (agents.access.audit.request_context).
@@ -89,7 +89,8 @@ def freeze_gc() -> None:
 
 
 def _close_connections(**_signal: Any) -> None:
-    connections.close_all()
+    if not database.EXECUTOR.is_current():
+        connections.close_all()
 
 
 def _start_background() -> None:
