@@ -14,13 +14,11 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import WebsocketDenier  # noqa: E402
 from channels.sessions import CookieMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
-from django.contrib.auth.decorators import login_not_required  # noqa: E402
 from django.core.exceptions import RequestAborted  # noqa: E402
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest  # noqa: E402
 from django.http.response import HttpResponseBase  # noqa: E402
-from django.urls import ResolverMatch, path, re_path  # noqa: E402
+from django.urls import path, re_path  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
-from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
 from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
 from agents.web.asgi import health, request_body  # noqa: E402
@@ -29,6 +27,7 @@ from agents.web.library.live import CollectionConsumer  # noqa: E402
 from chat.api.mcp import endpoint as mcp  # noqa: E402
 from chat.embedding.socket import EmbedConsumer  # noqa: E402
 from chat.live.consumers import ChatConsumer  # noqa: E402
+from project.programs import RefusingHandler  # noqa: E402
 
 DENIED = WebsocketDenier.as_asgi()
 
@@ -47,22 +46,29 @@ sockets = URLRouter(
 )
 
 
-class QuietHandler(ASGIHandler):
+# Paths of programs whose queries are short: not so of the REST API, which has exports.
+SHORT_PATHS = tuple(prefix for prefix in settings.API_PREFIXES if prefix != "/api/v1/")
+
+
+class QuietHandler(RefusingHandler, ASGIHandler):
     """Django's handler: takes bodies as files, and logs no traceback for clients that leave."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request in a thread of its own, with its own connection to the database.
+
+        Protocols of programs have no need of that: like pages' sockets, they are asynchronous.
+        """
+        has_large_body = request_body.BODY_FILE in scope.get("extensions", {})
+        if scope["path"].startswith(SHORT_PATHS) and not has_large_body:
+            await self.handle(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
     def create_request(
         self, scope: Any, body_file: Any
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
         received = scope.get("extensions", {}).get(request_body.BODY_FILE, body_file)
         return super().create_request(scope, received)
-
-    def resolve_request(self, request: Any) -> ResolverMatch:
-        """Resolve a request whose body wasn't accepted to the page that says why."""
-        refusal = request.scope.get("extensions", {}).get(request_body.REFUSAL)
-        if refusal is None:
-            return super().resolve_request(request)
-        request.resolver_match = ResolverMatch(login_not_required(csrf_exempt(refusal)), (), {})
-        return request.resolver_match
 
     async def listen_for_disconnect(self, receive: Any) -> None:
         # The task's exception would never be read if Daphne cancels the request just then.

@@ -1,10 +1,13 @@
 """Default response headers, besides those Django sets."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
+
+Response = TypeVar("Response", bound=HttpResponseBase)
 
 DISABLED_FEATURES = [
     *("accelerometer", "camera", "display-capture", "geolocation", "gyroscope"),
@@ -26,15 +29,16 @@ def default_headers(get_response: Any) -> Any:
     """Set default headers; a view's own take precedence."""
 
     async def answer_async(request: HttpRequest) -> HttpResponse:
-        return _set_defaults(await get_response(request))
+        return set_defaults(await get_response(request))
 
     def answer(request: HttpRequest) -> HttpResponse:
-        return _set_defaults(get_response(request))
+        return set_defaults(get_response(request))
 
     return answer_async if iscoroutinefunction(get_response) else answer
 
 
-def _set_defaults(response: HttpResponse) -> HttpResponse:
+def set_defaults(response: Response) -> Response:
+    """Set the default headers that a response doesn't have."""
     for name, value in DEFAULT_HEADERS.items():
         response.headers.setdefault(name, value)
     return response

@@ -49,11 +49,12 @@ INSTALLED_APPS = [
     "chat",
 ]
 MIDDLEWARE = [
+    # What follows is for pages.
+    "project.programs.ProgramMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "agents.web.static_files.middleware.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
     "project.headers.default_headers",
-    "agents.web.api_access.ignore_cookies",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -62,7 +63,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "agents.accounts.users.profiles.ProfileMiddleware",
     "agents.accounts.authentication.sessions.LastSeenMiddleware",
-    "agents.web.api_access.ApiKeyMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

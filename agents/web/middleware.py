@@ -51,9 +51,14 @@ class UnavailableMiddleware(MiddlewareMixin):
     """Says what can't be done right now, and why."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, PasswordsBusy):
-            return error_pages.unavailable(request, str(error))
-        if isinstance(error, NotRecorded):
-            # Another user's run must not be viewed without an audit entry.
-            return error_pages.unavailable(request, f"{NOT_AUDITED} {error}")
-        return None
+        return describe_unavailable(request, error)
+
+
+def describe_unavailable(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    """Return the response to an error that passes; None for others."""
+    if isinstance(error, PasswordsBusy):
+        return error_pages.unavailable(request, str(error))
+    if isinstance(error, NotRecorded):
+        # Another user's run must not be viewed without an audit entry.
+        return error_pages.unavailable(request, f"{NOT_AUDITED} {error}")
+    return None

@@ -19,7 +19,8 @@ from django.utils.translation import gettext as _
 from agents.access.audit.request_context import bind_request
 from agents.access.requests import Application, Receive, Scope, Send
 from agents.db import database
-from agents.web.api_access import ApiKeyMiddleware, ApiRequest
+from agents.web import api_access
+from agents.web.api_access import ApiRequest
 from agents.web.api_errors import error_response, is_api
 from agents.web.asgi.request_body import BODY_FILE, REFUSAL
 from agents.web.origin import origin_of
@@ -29,8 +30,6 @@ from .context import SCOPE_KEY, McpCall
 
 PATHS = r"^mcp/?$"
 MAX_BYTES = 4 * 1024 * 1024
-RATE_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-_keys = ApiKeyMiddleware(lambda request: HttpResponse())
 
 
 class McpEndpoint:
@@ -52,7 +51,7 @@ class McpEndpoint:
         language = translation.get_language_from_request(request)
         refusal, headers = await database.run(_check, request, len(body), language)
         if refusal is not None:
-            await _respond(send, refusal)
+            await _respond(_with_headers(send, headers), refusal)
             return
         call = McpCall(
             caller=Caller(cast(ApiRequest, request).api_key),
@@ -88,7 +87,9 @@ def _check(
 ) -> tuple[HttpResponse | None, dict[str, str]]:
     """Return why the request isn't served, if it isn't; and the headers of its response."""
     with translation.override(language):
-        refusal = _wrong_origin(request) or _keys.process_request(request)
+        if (refusal := _wrong_origin(request)) is not None:
+            return refusal, {}
+        refusal, headers = api_access.admit(request)
         if refusal is None and request.method != "POST":
             # No messages come without a request, so there is no stream to open, and no
             # session to end.
@@ -96,8 +97,7 @@ def _check(
             refusal["Allow"] = "POST"
         if refusal is None and size > MAX_BYTES:
             refusal = error_response(request, 413)
-        described = _keys.process_response(request, refusal or HttpResponse())
-    return refusal, {name: described[name] for name in RATE_HEADERS if name in described}
+    return refusal, headers
 
 
 def _wrong_origin(request: HttpRequest) -> HttpResponse | None:
