@@ -102,6 +102,11 @@ def _keys_by_digest(digest: str) -> QuerySet[ApiKey]:
     return ApiKey.objects.filter(digest=digest).select_related("user", "user__profile")
 
 
+@compiled_query
+def _keys_by_pk(pk: int) -> QuerySet[ApiKey]:
+    return ApiKey.objects.filter(pk=pk).select_related("user", "user__profile")
+
+
 def note_use(key: ApiKey) -> None:
     """Save that the key was used, at most once a minute."""
     current_time = timezone.now()
@@ -129,9 +134,7 @@ def reread(key: ApiKey) -> ApiKey | None:
     current_time = time.monotonic()
     checked_at, current_key = _checked.get(key.pk, (-math.inf, None))
     if current_time - checked_at > RECHECK_SECONDS:
-        current_key = _as_usable(
-            ApiKey.objects.filter(pk=key.pk).select_related("user", "user__profile").first()
-        )
+        current_key = _as_usable(next(iter(_keys_by_pk(key.pk)), None))
         _checked[key.pk] = (current_time, current_key)
         _checked.move_to_end(key.pk)
         if len(_checked) > MAX_RECHECKED:

@@ -112,14 +112,17 @@ def sees_rules(user: AnyUser) -> bool:
 
 def hide_rules(row: Row) -> Row:
     """Return a copy of a guardrail's finding that doesn't say which rule it was."""
+    is_finding = (isinstance(row, AgentStep) and row.kind == AgentStep.Kind.GUARDRAIL) or (
+        isinstance(row, RunEvent) and row.type == EventType.GUARDRAIL
+    )
+    if not is_finding:
+        return row
     hidden = copy(row)
-    if isinstance(hidden, AgentStep) and hidden.kind == AgentStep.Kind.GUARDRAIL:
+    if isinstance(hidden, AgentStep):
         hidden.action_input = _without_rule(hidden.action_input)
         hidden.notes = [_without_reason(note) for note in hidden.notes]
-    elif isinstance(hidden, RunEvent) and hidden.type == EventType.GUARDRAIL:
+    elif isinstance(hidden, RunEvent):
         hidden.data = _without_rule(hidden.data)
-    else:
-        return row
     return hidden
 
 

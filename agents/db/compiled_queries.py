@@ -3,7 +3,7 @@
 Django builds a query's SQL each time, which takes several times as long as running it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, update_wrapper
@@ -24,6 +24,7 @@ Row = Sequence[Any]
 Converter = Callable[[Any, BaseDatabaseWrapper], Any]
 Result = TypeVar("Result")
 Values = ParamSpec("Values")
+Instance = TypeVar("Instance", bound=Model)
 
 BOOLEANS = {0: False, 1: True}  # SQLite's
 
@@ -158,6 +159,18 @@ def _instance_reader(compiler: Any, db: str) -> Callable[[Row], Model]:
     return read
 
 
+def read_instance(
+    model: type[Instance], db: str, values: Iterable[tuple[str, Any]]
+) -> Instance:
+    """Return a saved row with these values of columns, which are set without their fields."""
+    instance = model.__new__(model)
+    instance._state = ModelState()
+    instance._state.adding = False
+    instance._state.db = db
+    vars(instance).update(values)
+    return instance
+
+
 def _row_factory(klass_info: Any, select: Any, db: str) -> Callable[[Row], Any]:
     """Return a factory for a model and its related ones; None where a row has none.
 
@@ -177,11 +190,7 @@ def _row_factory(klass_info: Any, select: Any, db: str) -> Callable[[Row], Any]:
     def make(row: Row) -> Model | None:
         if row[key] is None:
             return None
-        instance = model.__new__(model)
-        instance._state = ModelState()
-        instance._state.adding = False
-        instance._state.db = db
-        vars(instance).update(zip(names, row[first:last], strict=True))
+        instance: Model = read_instance(model, db, zip(names, row[first:last], strict=True))
         for make_related, set_local, set_remote in related:
             set_local(instance, related_instance := make_related(row))
             if related_instance is not None:

@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import Any
 
 from channels.layers import InMemoryChannelLayer, get_channel_layer
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 
 from agents.db import database
-from agents.db.compiled_queries import compiled_query
+from agents.db.compiled_queries import compiled_query, read_instance
 from agents.engine.events import DELTA_TYPES
 from agents.models import Run, RunEvent
 
@@ -262,11 +263,6 @@ class _Inbox:
 
 def _row(run: Run, value: Mapping[str, Any]) -> RunEvent:
     """Return an event as it was published; nobody may change its data."""
-    return RunEvent(
-        run_id=run.pk,
-        seq=value["seq"],
-        type=value["type"],
-        agent=value["agent"],
-        time=datetime.fromisoformat(value["time"]),
-        data=value["data"],
-    )
+    time = datetime.fromisoformat(value["time"])
+    columns = {**value, "run_id": run.pk, "time": time}
+    return read_instance(RunEvent, DEFAULT_DB_ALIAS, columns.items())

@@ -256,8 +256,8 @@ async def follow(
         current_key = api_keys.reread(key)
         if current_key is None:
             return False
-        visible = api_keys.visible_runs(current_key)
-        return key.user_id == run.user_id or visible.filter(pk=run.pk).exists()
+        is_own = key.user_id == run.user_id
+        return is_own or api_keys.visible_runs(current_key).filter(pk=run.pk).exists()
 
     with api_keys.using(key):
         reader = await database.run(

@@ -102,6 +102,8 @@ def call_id(run: int, step: int) -> str:
 def run_of(caller: Caller, call_ids: Sequence[str]) -> Run | None:
     """Return the caller's run that waits for the first of these calls, if there is one."""
     run, _step = _parse(call_ids[0]) if call_ids else (0, 0)
+    if not run:
+        return None
     own = caller.started_runs().waiting().filter(pk=run)
     return own.filter(approvals__in=_waiting(run)).first()
 

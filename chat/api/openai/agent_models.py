@@ -1,6 +1,7 @@
 """Agents as models: found by their readable names, in any case, or by their IDs."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Min, QuerySet
@@ -10,9 +11,11 @@ from django.views.decorators.http import require_GET
 
 from agents.catalog import agent_factory
 from agents.db import database
+from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.models import Agent
 from agents.web.api_errors import ApiError
+from chat.messages import run_factory
 
 from ..calls import Caller
 from .access import caller_of
@@ -37,7 +40,8 @@ async def model(request: HttpRequest, name: str) -> JsonResponse:
 
 def find(caller: Caller, name: str | None) -> Agent:
     """Return the agent of this name or ID, or the user's default; raise ApiError."""
-    return choose(caller.agents(), caller, name)
+    named = run_factory.find_agent(name, caller.user) if name else None
+    return choose(caller.agents(), caller, name) if named is None else named
 
 
 def choose(agents: QuerySet[Agent], caller: Caller, name: str | None) -> Agent:
@@ -64,24 +68,29 @@ def choose(agents: QuerySet[Agent], caller: Caller, name: str | None) -> Agent:
 
 
 def _list(caller: Caller) -> list[Mapping[str, Any]]:
-    return [_describe(agent) for agent in _dated(caller.agents()).order_by("name")]
+    return [_describe(*columns) for columns in _models_of(caller.user.pk)]
 
 
 def _one(caller: Caller, name: str) -> Mapping[str, Any]:
-    return _describe(choose(_dated(caller.agents()), caller, name))
+    agent = find(caller, name)
+    created_at = agent.versions.aggregate(first=Min("created_at"))["first"]
+    return _describe(agent.pk, agent.name, agent.description, created_at)
 
 
-def _dated(agents: QuerySet[Agent]) -> QuerySet[Agent]:
-    return agents.annotate(first_at=Min("versions__created_at"))
+@compiled_query
+def _models_of(user: int) -> QuerySet[Agent, tuple[int, str, str, datetime | None]]:
+    agents = Agent.objects.open_to(user).filter(enabled=True).order_by("name")
+    return agents.values_list("pk", "name", "description", Min("versions__created_at"))
 
 
-def _describe(agent: Agent) -> Mapping[str, Any]:
-    created = vars(agent).get("first_at")
+def _describe(
+    pk: int, name: str, description: str, created_at: datetime | None
+) -> Mapping[str, Any]:
     return {
-        "id": agent.name,
+        "id": name,
         "object": "model",
-        "created": int(created.timestamp()) if created else 0,
+        "created": int(created_at.timestamp()) if created_at else 0,
         "owned_by": OWNER,
-        "agent_id": agent.pk,
-        "description": agent.description,
+        "agent_id": pk,
+        "description": description,
     }

@@ -59,11 +59,12 @@ async def start(
 
     Returns also the number of the event after which it continues.
     """
-    waiting = await database.run(
-        client_tools.run_of, caller, [result.call for result in talk.results]
-    )
-    if waiting is not None:
-        return waiting, await client_tools.resume(caller, waiting, talk.results)
+    if talk.results:
+        waiting = await database.run(
+            client_tools.run_of, caller, [result.call for result in talk.results]
+        )
+        if waiting is not None:
+            return waiting, await client_tools.resume(caller, waiting, talk.results)
     overrides: dict[str, Any] = {}
     instructions = talk.instructions
     functions = [tool.function for tool in body.tools or ()]
