@@ -71,6 +71,7 @@ class EmbedForm(forms.ModelForm):
         choices: dict[str, Any] = self.fields
         if "agent" in choices:
             kept = Q(pk__in=agents.values("pk")) | Q(pk=self.instance.agent_id)
+            self.initial.setdefault("agent", agents.filter(is_default=True).first())
             choices["agent"].queryset = Agent.objects.filter(kept).order_by("name")
         if "approver" in choices:
             people = User.objects.exclude(pk__in=visitor_accounts().values("pk"))

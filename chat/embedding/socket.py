@@ -39,7 +39,7 @@ from .frames import EMBED_FRAMES, RateFrame
 from .visitors import MAX_MESSAGE_CHARS, Identity, VisitorRefused
 
 SUBPROTOCOL = "ashiato.embed"
-MAX_CONNECTIONS = 60  # per minute and address
+MAX_CONNECTIONS = 300  # per minute and address
 GOOD = {"good": True, "bad": False, "none": None}
 
 

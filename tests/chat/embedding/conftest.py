@@ -17,7 +17,7 @@ SITE = "https://www.example.com"
 def make_embed(agent):
     from agents.models import Embed
 
-    def make(name="Website", *, groups=(), **values):
+    def make(name="Website", **values):
         group = Group.objects.create(name=f"Visitors: {name}")
         embed = Embed(**{"name": name, "agent": agent, "origins": SITE} | values, group=group)
         embed.plain_secret = embed.new_secret()
