@@ -226,7 +226,11 @@ def _mask_column(row: models.Model, name: str, value: Any) -> Any:
         # A passage's number and place stay: ids and digests are no personal data.
         texts = ("title", "heading", "label")
         return [
-            {**source, **{text: mask_text(str(source.get(text, ""))) for text in texts}}
+            {
+                **{name: item for name, item in source.items() if name != "links"},
+                **{text: mask_text(str(source.get(text, ""))) for text in texts},
+                **({"url": mask_text(str(source["url"]))} if "url" in source else {}),
+            }
             for source in value
         ]
     if isinstance(row, RunEvent) and row.type in DELTA_TYPES:

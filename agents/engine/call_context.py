@@ -103,6 +103,10 @@ class CallContext:
         """Return the passage with this number in the run."""
         return None
 
+    def find_page(self, url: str) -> str:
+        """Return the address to open for a web page; in a run, only what was named there."""
+        return url
+
     def report_usage(self, usage: Mapping[str, Any]) -> None:
         """Count what another model used for this call towards the run's cost and limits."""
 

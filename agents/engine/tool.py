@@ -80,8 +80,9 @@ class Tool(Protocol):
 
     A tool can also have `parameters` (the JSON schema of its input), `effect` (of repeating a
     call), `timeout` (seconds), `is_untrusted` (it returns text from outside, which a model
-    must not obey), `needs_approval` (a person must approve each call) and `reaches` (where its
-    calls go, which an approval is bound to). An `is_internal` tool only searches definitions of
+    must not obey), `needs_approval` (a person must approve each call), `sends_outside` (a model
+    decides what it sends to the web) and `reaches` (where its calls go, which an approval is
+    bound to). An `is_internal` tool only searches definitions of
     tools, so its calls never need approval.
 
     If it fails: `max_retries` (None: the runtime's), `fallback_tool` (the name of the tool that

@@ -164,7 +164,8 @@ def test_an_unusable_tool_module_is_named_in_the_error(own_tools, modules, reaso
 @pytest.mark.parametrize("name", sorted(tool_factory.BUILT_IN_TOOLS))
 async def test_a_tool_has_the_description_of_its_row(name, agent):
     await agent.tools.aadd(await ToolRegistration.objects.aget(name=name))
-    await ToolRegistration.objects.filter(name=name).aupdate(description="In our words.")
+    rows = ToolRegistration.objects.filter(name=name)
+    await rows.aupdate(description="In our words.", search_service="brave")
 
     runtime = await build_agent()
 

@@ -17,12 +17,13 @@ from agents.models import Agent, HiddenTopic, McpServer, Run, ToolRegistration
 from agents.tools.mcp.process.isolation import Isolation
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
+from agents.tools.web import ReadPageTool, WebSearchTool
 
 from .config import AgentConfig
 from .personal_data import personal_data_policy
 
 # Their passages are numbered for each run, and what they can read is decided in the search.
-NEVER_CACHED = (SearchTool, ReadDocumentTool)
+NEVER_CACHED = (SearchTool, ReadDocumentTool, WebSearchTool, ReadPageTool)
 
 
 async def result_cache(run: Run, config: AgentConfig, tools: ToolRegistry) -> list[Capability]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
@@ -15,6 +16,7 @@ from agents.db.configuration_rows import configuration_query
 from agents.db.installation import configured
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
+from agents.knowledge import page_reader
 from agents.knowledge.media import image_models, services
 from agents.memory import RememberTool
 from agents.models import ToolRegistration
@@ -27,6 +29,7 @@ from agents.tools.images import DescribeImageTool, GenerateImageTool
 from agents.tools.python import RunPythonTool
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
+from agents.tools.web import ReadPageTool, SearchService, ServiceName, WebSearchTool
 
 from .. import mcp_servers
 from ..attachments import code_files
@@ -45,10 +48,13 @@ BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
         timeout=configured.DATABASE_SECONDS.value,
     ),
     ReadDocumentTool.name: lambda: ReadDocumentTool(ScopedLibrary()),
+    ReadPageTool.name: lambda: ReadPageTool(page_reader.read),
     RememberTool.name: RememberTool,
     RunPythonTool.name: lambda: RunPythonTool(code_files.check_image),
     SearchTool.name: lambda: SearchTool(ScopedLibrary()),
+    WebSearchTool.name: WebSearchTool,
 }
+GRACE_SECONDS = 2
 
 
 async def build_registry(
@@ -177,6 +183,24 @@ def database_tool(row: ToolRegistration) -> Tool | None:
     return cast(Tool, tool)
 
 
+def search_service(row: ToolRegistration) -> SearchService | None:
+    """Return the configured service of a web search; None if there is none or no readable key.
+
+    Raises UnreadableSecret if its key can't be read.
+    """
+    if not row.search_service:
+        return None
+    name = ToolRegistration.SearchService(row.search_service)
+    if name == ToolRegistration.SearchService.SEARXNG and not row.endpoint:
+        return None
+    return SearchService(
+        name=cast(ServiceName, name.value),
+        address=row.endpoint,
+        key=str(row.headers.reveal().get("key", "")),
+        policy=replace(mcp_servers.egress(), timeout=float(row.timeout)),
+    )
+
+
 def _create_tool(row: ToolRegistration) -> Any:
     if row.source == ToolRegistration.Source.HTTP:
         try:
@@ -190,6 +214,16 @@ def _create_tool(row: ToolRegistration) -> Any:
     elif (tool := code_tool(row)) is None:
         return None
     tool.timeout = row.timeout
+    if isinstance(tool, ReadPageTool):
+        tool.any_page = row.any_page
+    if isinstance(tool, WebSearchTool):
+        tool.top_k = row.top_k
+        tool.timeout += GRACE_SECONDS  # after our own limit, which has a clearer message
+        try:
+            tool.service = search_service(row)
+        except UnreadableSecret:
+            return None
+        return tool if tool.service else None
     if isinstance(tool, SearchTool):
         tool.top_k = row.top_k
         tool.min_score = row.min_score

@@ -15,6 +15,7 @@ from agents.db.sentences import translate
 from agents.models import Agent, ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.models.types import LazyText
+from agents.tools.egress import EgressRefused, validate_url
 
 from ..admin_classes.json_field import help_with_example
 from ..admin_classes.secret_pairs import SecretPairsField, merge_pairs
@@ -23,6 +24,7 @@ from .tool_settings import default_approval, effect, load_tool, requires_approva
 
 Source = ToolRegistration.Source
 Effect = ToolRegistration.Effect
+SearchService = ToolRegistration.SearchService
 EFFECTS_BY_HARM = [Effect.READ, Effect.IDEMPOTENT, Effect.AT_MOST_ONCE]
 DEFINITION_KEYS = {"type", "name", "description", "parameters", "strict", "http", "a2a"}
 PLACEHOLDER_URL = "https://example.com/"
@@ -138,7 +140,7 @@ class ToolForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if self.instance.pk is None:
             self.instance.source = Source.HTTP
-        if "endpoint" in self.fields:
+        if "method" in self.fields:
             self.fields["endpoint"].required = True
             cast(forms.ChoiceField, self.fields["method"]).choices = [
                 (method, method) for method in ToolRegistration.Method
@@ -253,6 +255,66 @@ class HttpToolForm(ToolForm):
         return headers
 
 
+class WebSearchForm(ToolForm):
+    """The form of the web search: its service with an address or a key."""
+
+    api_key = forms.CharField(
+        label=_("API key"),
+        required=False,
+        strip=True,
+        max_length=500,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    class Meta(ToolForm.Meta):
+        labels = {"endpoint": _("URL"), "top_k": _("pages per search")}
+        help_texts = {
+            "endpoint": _(
+                "URL of your SearXNG server, which must allow the format json. Leave empty for "
+                "other services. Allow private network URLs in ASHIATO_EGRESS_ALLOW."
+            ),
+            "top_k": _("How many pages a search returns, at most 20."),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.saved_key = self.instance.headers
+        self.fields["api_key"].help_text = KEY_SAVED if self.saved_key else KEY_HELP
+
+    def clean_endpoint(self) -> str:
+        endpoint: str = self.cleaned_data["endpoint"].strip()
+        if endpoint:
+            try:
+                validate_url(endpoint)
+            except EgressRefused as error:
+                raise ValidationError(translate(str(error))) from error
+        return endpoint
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        service = cleaned.get("search_service")
+        if service == SearchService.SEARXNG and not cleaned.get("endpoint"):
+            self.add_error("endpoint", _("Enter the URL of your SearXNG server."))
+        needs_key = service in (SearchService.BRAVE, SearchService.TAVILY)
+        if needs_key and not (cleaned.get("api_key") or self._keeps_key):
+            self.add_error("api_key", _("Enter the API key of this service."))
+        return cleaned
+
+    @property
+    def _keeps_key(self) -> bool:
+        """Whether the saved key still applies: it is never sent to another service."""
+        is_moved = {"search_service", "endpoint"} & {*self.changed_data}
+        return bool(self.saved_key) and not is_moved
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        key = self.cleaned_data.get("api_key")
+        if key:
+            self.instance.headers = {"key": key}
+        elif not self._keeps_key:
+            self.instance.headers = {}
+
+
 def _tool_claim(choice: ToolRegistration.Effect | ToolRegistration.ApprovalMode) -> str:
     return _("Tool default: %(what)s.") % {"what": choice.label}
 
@@ -267,6 +329,8 @@ DESCRIPTION_HELP = _(
     "Tool description for the model. Leave empty to use the one in the definition."
 )
 EFFECT_HELP = _("Tool default: GET is read-only, other methods are irreversible.")
+KEY_HELP = _("Stored encrypted and never displayed again.")
+KEY_SAVED = _("A key is saved. Leave empty to keep it.")
 RETRY_HELP = _("A failed call that makes changes is retried, an irreversible one never is.")
 REENTER_HEADERS = _(
     "These headers were set for a different endpoint. Enter their values again, or remove them."

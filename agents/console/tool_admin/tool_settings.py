@@ -7,6 +7,7 @@ from agents.engine.tool import TEXT_INPUT_SCHEMA
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.tools.mcp.definition import ToolDefinition
+from agents.tools.web import WebSearchTool
 
 Source = ToolRegistration.Source
 Effect = ToolRegistration.Effect
@@ -26,6 +27,12 @@ def load_tool(row: ToolRegistration) -> Any:
         return tool_factory.database_tool(row)
     tool_class = tool_factory.BUILT_IN_TOOLS.get(row.name)
     return tool_class() if tool_class else tool_factory.code_tool(row)
+
+
+def is_unconfigured(row: ToolRegistration) -> bool:
+    """Whether it is off until somebody chooses a service for it."""
+    is_search = row.source == Source.OWN and row.name == WebSearchTool.name
+    return is_search and not row.search_service
 
 
 def load_http_tool(row: ToolRegistration) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -26,13 +27,21 @@ from agents.models import McpServer, ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.models.types import AnyUser
 from agents.tools.mcp.sign_in import SignInRequired
+from agents.tools.web import WebSearchTool
 from agents.web.presentation.formats import formatting
 from agents.web.presentation.formats.formatting import format_value, parse_json_text
 
 from ..admin_classes.pages import form_problems, posted_form, render_page
 from . import circuit_breakers
 from .arguments_form import ArgumentsForm
-from .tool_settings import Effect, Source, effect, input_schema, requires_approval
+from .tool_settings import (
+    Effect,
+    Source,
+    effect,
+    input_schema,
+    is_unconfigured,
+    requires_approval,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +78,9 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
 def try_page(
     request: HttpRequest, console: admin.ModelAdmin, pk: int | None = None
 ) -> HttpResponse:
-    """Call the HTTP tool in the form once, without saving it."""
-    tools = ToolRegistration.objects.filter(source=Source.HTTP)
+    """Call the HTTP tool or the web search in the form once, without saving it."""
+    is_search = Q(source=Source.OWN, name=WebSearchTool.name)
+    tools = ToolRegistration.objects.filter(Q(source=Source.HTTP) | is_search)
     form = posted_form(console, request, pk, rows=tools)
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
@@ -85,6 +95,8 @@ def try_page(
         arguments = None
     if not isinstance(arguments, dict):
         problems.append(_("Arguments must be a JSON object: {…}."))
+    if not problems and (reason := refusal_reason(form.instance)):
+        problems.append(reason)
     if (
         not problems
         and effect(form.instance) != Effect.READ
@@ -125,6 +137,8 @@ def refusal_reason(row: ToolRegistration) -> str:
         return _("The server changed this tool's definition. Accept the change first.")
     if row.name == AskPersonTool.name and row.source == Source.OWN:
         return _("This tool asks the user a question during a run, so you can't run it here.")
+    if is_unconfigured(row):
+        return _("Choose a search service first.")
     return (
         ""
         if input_schema(row) is not None

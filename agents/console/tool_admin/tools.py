@@ -21,6 +21,7 @@ from agents.models import DatabaseConnection, McpServer, ToolRegistration
 from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
 from agents.tools.search import SearchTool
+from agents.tools.web import ReadPageTool, WebSearchTool
 from agents.web.figures.metrics import METRICS
 from agents.web.presentation.formats.dates import timestamp
 
@@ -37,10 +38,11 @@ from . import (
     tool_tester,
 )
 from .remote_agents import PRIVATE_ADDRESS
-from .tool_form import HttpToolForm, ToolForm, missing_fallback
+from .tool_form import HttpToolForm, ToolForm, WebSearchForm, missing_fallback
 from .tool_settings import (
     effect,
     input_schema,
+    is_unconfigured,
     load_http_tool,
     load_tool,
     requires_approval,
@@ -96,6 +98,8 @@ class ToolRegistrationAdmin(SwitchableAdmin):
         if not row.enabled:
             tone = ""
             state = _("disabled")
+        elif is_unconfigured(row):
+            tone = ""
         template = '<span class="tool-state"><span class="dot" data-tone="{}"></span>{}</span>'
         return format_html(template, tone, state)
 
@@ -105,6 +109,8 @@ class ToolRegistrationAdmin(SwitchableAdmin):
 
     @admin.display(description=_("state"))
     def state(self, row: ToolRegistration) -> LazyText:
+        if is_unconfigured(row):
+            return _("not configured")
         if row.is_gone:
             return _("removed from server")
         if row.pending:
@@ -164,6 +170,8 @@ class ToolRegistrationAdmin(SwitchableAdmin):
             use = [DATABASE_USE_FIELDSET, *cache, USAGE_FIELDSET]
             return [(None, {"fields": DATABASE_FIELDS}), *use]
         search = [SEARCH_FIELDSET] if obj.name == SearchTool.name else []
+        if obj.source == Source.OWN and obj.name in WEB_FIELDSETS:
+            search = [WEB_FIELDSETS[obj.name]]
         server = [SERVER_FIELDSET] if obj.source == Source.MCP else []
         use = [ARGUMENTS_FIELDSET, USE_FIELDSET, *cache]
         return [basics, *search, *use, *server, USAGE_FIELDSET]
@@ -223,6 +231,8 @@ class ToolRegistrationAdmin(SwitchableAdmin):
     ) -> Any:
         if obj is None or obj.source == Source.HTTP:
             options = {"form": HttpToolForm, **options}
+        elif self._is_web_search(obj):
+            options = {"form": WebSearchForm, **options}
         return super().get_form(request, obj, change, **options)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
@@ -267,6 +277,8 @@ class ToolRegistrationAdmin(SwitchableAdmin):
     ) -> HttpResponse:
         row = options.get("obj")
         is_http = row is None or row.source == Source.HTTP
+        is_search = row is not None and self._is_web_search(row)
+        context["is_web_search"] = is_search and self.has_change_permission(request, row)
         context["is_http"] = is_http and self.has_change_permission(request, row)
         context["may_run"] = row is not None and tool_tester.may_run(request.user, row)
         context |= budgets.applying_to(request, tool=row)
@@ -277,12 +289,17 @@ class ToolRegistrationAdmin(SwitchableAdmin):
         is_own = obj is not None and obj.source in (Source.OWN, Source.DATABASE)
         return super().has_delete_permission(request, obj) and not is_own
 
+    @staticmethod
+    def _is_web_search(row: ToolRegistration) -> bool:
+        return row.source == Source.OWN and row.name == WebSearchTool.name
+
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         circuit_breakers.reset_tool(obj.name)
         if warning := missing_fallback(obj):
             messages.warning(request, warning)
-        is_usable = obj.source == Source.HTTP and load_http_tool(obj)
+        is_http = obj.source == Source.HTTP and load_http_tool(obj)
+        is_usable = is_http or (self._is_web_search(obj) and obj.endpoint)
         if is_usable and (exemption := mcp_servers.egress().required_exemption(obj.endpoint)):
             messages.warning(request, PRIVATE_ADDRESS % {"name": obj.name, "place": exemption})
 
@@ -328,6 +345,13 @@ SEARCH_FIELDSET = (
         ]
     },
 )
+WEB_FIELDSETS = {
+    WebSearchTool.name: (
+        _("Search service"),
+        {"fields": ["search_service", "endpoint", "api_key", "top_k"]},
+    ),
+    ReadPageTool.name: (_("Pages"), {"fields": ["any_page"]}),
+}
 DATABASE_FIELDS = ["source", "name", "database_page", "enabled", "model_sees"]
 DATABASE_USE_FIELDSET = (
     _("Calls & access"),

@@ -85,6 +85,7 @@ class RunState:
     def start(cls, agent: str, query: str, state: AgentState | None = None) -> Self:
         state = state or AgentState()
         material = RunMaterial.of_history([*state.get_messages(), state.question])
+        material.name_pages(query)
         return cls(EventFactory(agent), state, query, path=(agent,), material=material)
 
     def next_step(self) -> int:
@@ -180,6 +181,8 @@ def rebuild(
             run_state.replaced |= event.data["request"].get("replaced", {})
         elif event.type is EventType.TOOL_RESPONSE:
             run_state.material.record(event.data)
+        elif event.type is EventType.RUN_STARTED:
+            run_state.material.name_pages(event.data.get("query", ""))
         if event.is_replayed and event.type in _ORIGIN_ONLY and not is_compaction(event.data):
             continue
         if not event.is_replayed and is_about_limit(event):
@@ -347,11 +350,11 @@ def _on_status(run_state: RunState, data: Data) -> None:
             run_state.model = data["to"]
         case StatusKind.CITATIONS_REMOVED | StatusKind.EARLIER_SOURCES:
             run_state.has_checked_citations = True
+        case StatusKind.FIGURES_RETURNED:
+            run_state.has_returned_draft = True
         case StatusKind.COMPACTION if is_compaction(data):
             compact(run_state, data)
 
-        case StatusKind.FIGURES_RETURNED:
-            run_state.has_returned_draft = True
 
 def is_compaction(data: Data) -> bool:
     """Whether older turns were replaced, and not just left out of one request."""

@@ -31,6 +31,8 @@ SAVED_FIELDS = (
     "score",
     "number",
 )
+# Saved only if a passage has them: those of documents don't.
+WEB_FIELDS = ("url", "published", "links")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,9 @@ class Passage:
     number: int = 0
     id: str = ""
     digest: str = ""
+    url: str = ""  # of a web page
+    published: str = ""  # when, as a search service says it
+    links: tuple[str, ...] = ()  # of the page, which can be read, too
 
     @property
     def name(self) -> str:
@@ -78,17 +83,22 @@ class Passage:
     @property
     def citation(self) -> str:
         path = " › ".join(filter(None, (self.title, self.heading)))
-        position = ", ".join(filter(None, (f"{self.name} #{self.ordinal}", self.place)))
+        source = self.url or f"{self.name} #{self.ordinal}"
+        position = ", ".join(filter(None, (source, self.place, self.published)))
         return f"{path} ({position})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is saved with the run."""
-        return {name: getattr(self, name) for name in SAVED_FIELDS}
+        fields = {name: getattr(self, name) for name in SAVED_FIELDS}
+        web_fields = {name: getattr(self, name) for name in WEB_FIELDS if getattr(self, name)}
+        return {**fields, **web_fields}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return a saved passage, with its text if that was saved, too."""
-        return cls(**{name: data[name] for name in (*SAVED_FIELDS, "text") if name in data})
+        names = (*SAVED_FIELDS, *WEB_FIELDS, "text")
+        values = {name: data[name] for name in names if name in data}
+        return cls(**values | {"links": tuple(values.get("links", ()))})
 
 
 def format_passages(passages: Sequence[Passage]) -> str:

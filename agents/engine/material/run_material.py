@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Self
 
+from agents.engine.history_summary import is_summary
+
+from .page_urls import page_key, pages_in
 from .passages import Passage, parse_passages, recorded_passages
 
 Data = Mapping[str, Any]
@@ -16,7 +19,8 @@ class RunMaterial:
 
     `sources` are all passages by number; `citable` are those that a model was sent in this run,
     and `earlier` those in the history of the chat, with their text. `suspect_steps` returned
-    text that looks like instructions.
+    text that looks like instructions. `pages` are the addresses that the user, a search or a
+    web page named; what a model writes names none.
     """
 
     sources: dict[int, Passage] = field(default_factory=dict)
@@ -25,6 +29,7 @@ class RunMaterial:
     has_searched: bool = False
     has_untrusted: bool = False
     suspect_steps: list[int] = field(default_factory=list)
+    pages: dict[str, str] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -36,6 +41,8 @@ class RunMaterial:
             if "untrusted" in message or "material" in message:
                 material.has_untrusted = True
                 material.suspect_steps += [0] if message.get("is_suspect") else []
+            if message.get("role") == "user" and not is_summary(dict(message)):
+                material.name_pages(str(message.get("content") or ""))
             if message.get("sources"):
                 passages = parse_passages(str(message["content"]))
                 texts = {passage.number: passage.text for passage in passages}
@@ -50,7 +57,8 @@ class RunMaterial:
         for passage in passages:
             digest = sha256(passage.text.encode(errors="replace")).hexdigest()
             # The same for the same text at the same place.
-            key = f"{passage.document or passage.name}:{passage.ordinal}:{digest[:12]}"
+            source = passage.document or passage.url or passage.name
+            key = f"{source}:{passage.ordinal}:{digest[:12]}"
             numbered.append(
                 replace(
                     passage,
@@ -62,6 +70,17 @@ class RunMaterial:
             )
             self._add(numbered[-1])
         return numbered
+
+    def name_pages(self, text: str) -> None:
+        """Remember the pages that a user's text names."""
+        self.pages = pages_in(text) | self.pages
+
+    def find_page(self, url: str) -> str:
+        """Return this address as it was named, or an empty text.
+
+        A model's way to write it could carry data.
+        """
+        return self.pages.get(page_key(url), "")
 
     def record(self, response: Data) -> None:
         """Remember what a tool's result, as it is saved, adds to what was read."""
@@ -77,3 +96,5 @@ class RunMaterial:
     def _add(self, passage: Passage) -> None:
         self._numbers.setdefault(passage.id, passage.number)
         self.sources[passage.number] = passage
+        for url in filter(None, (passage.url, *passage.links)):
+            self.pages.setdefault(page_key(url), url)

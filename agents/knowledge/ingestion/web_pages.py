@@ -88,10 +88,13 @@ def describe_failure(error: Exception) -> str:
 
 
 def get(
-    url: str, headers: dict[str, str] | None = None, most_bytes: int = MAX_BYTES
+    url: str,
+    headers: dict[str, str] | None = None,
+    most_bytes: int = MAX_BYTES,
+    seconds: float = TIMEOUT_SECONDS,
 ) -> Response:
     """Fetch an address from a thread without an event loop."""
-    policy = _policy(tuple(settings.PAGES_ALLOW), most_bytes)
+    policy = _policy(tuple(settings.PAGES_ALLOW), most_bytes, seconds)
     try:
         return asyncio.run(egress_fetch("GET", url, policy=policy, headers=headers))
     except (AddressBlocked, HostNotFound) as error:
@@ -99,10 +102,10 @@ def get(
 
 
 @lru_cache(maxsize=4)
-def _policy(allowed: tuple[str, ...], most_bytes: int) -> Egress:
+def _policy(allowed: tuple[str, ...], most_bytes: int, seconds: float) -> Egress:
     return Egress(
         allow=AllowList.read(allowed),
-        timeout=TIMEOUT_SECONDS,
+        timeout=seconds,
         most_bytes=most_bytes,
         # Users can add any name: one that hangs must not delay the lookups of tools.
         resolve=resolve_in_own_loop,

@@ -42,7 +42,7 @@ def main() -> None:
         document = parsers.parse(source)
         for part in document.parts:
             send(part={name: getattr(part, name) for name in part.__slots__})
-        fields = ("title", "pages", "language", "notes")
+        fields = ("title", "pages", "language", "notes", "links")
         send(done=pack({name: getattr(document, name) for name in fields}))
     except MemoryError:
         send(error=pack(OUT_OF_MEMORY))

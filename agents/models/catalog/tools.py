@@ -42,6 +42,12 @@ class ToolRegistration(Restricted):
         PERSON = "person", _("on, separately for each user")
         PUBLIC = "public", _("on, shared by all users of the tool")
 
+    class SearchService(models.TextChoices):
+        NONE = "", _("none")
+        SEARXNG = "searxng", "SearXNG"
+        BRAVE = "brave", "Brave Search"
+        TAVILY = "tavily", "Tavily"
+
     class Method(models.TextChoices):
         GET = "GET"
         POST = "POST"
@@ -155,6 +161,28 @@ class ToolRegistration(Restricted):
         db_default=5.0,
         validators=[MinValueValidator(0.5), MaxValueValidator(60)],
         help_text=_("After this time, the passages keep their original order."),
+    )
+    search_service = models.CharField(
+        _("search service"),
+        max_length=10,
+        choices=SearchService,
+        blank=True,
+        default=SearchService.NONE,
+        db_default="",
+        help_text=_(
+            "Who answers web searches. Queries are sent there. Agents have the tool once a "
+            "service is chosen."
+        ),
+    )
+    any_page = models.BooleanField(
+        _("open any page"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "When off, only pages that the user, a search or another page named in the run can "
+            "be read. When on, text from outside could have a model send data to any server, "
+            "in a URL."
+        ),
     )
     effect = models.CharField(
         _("side effects"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL

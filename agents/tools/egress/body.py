@@ -19,11 +19,12 @@ CHUNK_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An unpacked response; header names are in lower case."""
+    """An unpacked response; header names are in lower case, `url` is that after redirects."""
 
     status: int
     headers: Mapping[str, str]
     content: bytes
+    url: str = ""
 
 
 class LimitedBody(httpx2.AsyncByteStream):

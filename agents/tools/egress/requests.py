@@ -70,7 +70,10 @@ async def _follow_redirects(client: httpx2.AsyncClient, request: _Request) -> Re
         ) as reply:
             content = await reply.aread()
         response = Response(
-            status=reply.status_code, headers=dict(reply.headers), content=content
+            status=reply.status_code,
+            headers=dict(reply.headers),
+            content=content,
+            url=str(request.url),
         )
         location = response.headers.get("location", "")
         if (

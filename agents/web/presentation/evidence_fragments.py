@@ -42,6 +42,7 @@ SOURCE = Element("""\
 NUMBER = Element('<span class="evidence-number">{number}</span>')
 OPENS_DOCUMENT = mark_safe(" data-document")
 OPENS_STEP = mark_safe(' class="evidence-step"')
+OPENS_PAGE = mark_safe(' target="_blank" rel="noopener noreferrer nofollow"')
 TIP = Element("""\
 <div><p class="evidence-source"><b>{title}</b> <span>{place}</span></p>{asked}\
 {computed}<p class="evidence-text">{text}</p>{rounded}</div>""")
@@ -136,12 +137,19 @@ def _source(
     source = item.source
     is_opened = bool(evidence.documents) and source.passage is not None
     href = f"{evidence.base}{source.step}"
+    kind = OPENS_STEP
+    if source.page:
+        href = source.page
+        kind = OPENS_PAGE
+    elif is_opened:
+        href = f"{evidence.documents}{source.number}/"
+        kind = OPENS_DOCUMENT
     play = ""
     if view is not None and view.recordings and source.passage is not None:
         play = play_passage(view.recordings, source)
     return SOURCE(
-        href=f"{evidence.documents}{source.number}/" if is_opened else href,
-        kind=OPENS_DOCUMENT if is_opened else OPENS_STEP,
+        href=href,
+        kind=kind,
         number=NUMBER(number=item.number) if item.number else "",
         icon=icon(source.icon),
         title=source.title,

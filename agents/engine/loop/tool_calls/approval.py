@@ -269,7 +269,9 @@ class ApprovalPolicy:
             return False
         tool = self.registry.get(call.name)
         declared = getattr(tool, "effect", "idempotent")
-        return declared in WRITING_EFFECTS and isinstance(call.readable, dict)
+        # A search or an address can carry data away, although it changes nothing.
+        is_risky = declared in WRITING_EFFECTS or getattr(tool, "sends_outside", False)
+        return is_risky and isinstance(call.readable, dict)
 
     async def standing(self, call: ToolCall) -> StandingApproval | None:
         """Return the user's permission for this call, if it would wait and there is one."""

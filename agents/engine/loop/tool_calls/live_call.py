@@ -137,6 +137,9 @@ class LiveCall(CallContext):
     def find_source(self, number: int) -> Passage | None:
         return self._material.sources.get(number)
 
+    def find_page(self, url: str) -> str:
+        return self._material.find_page(url)
+
     def report_usage(self, usage: Mapping[str, Any]) -> None:
         if self._sampler is not None:
             self._sampler.run_state.progress.used.add(dict(usage))

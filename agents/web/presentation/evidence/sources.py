@@ -76,6 +76,8 @@ class Observation(NamedTuple):
     @property
     def detail(self) -> str:
         """Where in its document it is, or what the tool was asked."""
+        if self.page:
+            return " · ".join(filter(None, (_host(self.page), self.place)))
         if self.passage is not None:
             return self.place or f"“{shorten_line(self.excerpt, PLACE_CHARS)}”"
         if self.label:
@@ -87,20 +89,27 @@ class Observation(NamedTuple):
     @property
     def icon(self) -> str:
         """The symbol of its kind."""
+        if self.url or self.page:
+            return "globe"
         if self.passage is not None:
             return "document"
-        if self.url:
-            return "globe"
         if self.tool == CalculatorTool.name:
             return "calculator"
         return "database" if QUERY.match(self.asked) else "tool"
+
+    @property
+    def page(self) -> str:
+        """The address of the web page that a passage is from; empty for documents."""
+        url = self.passage.url if self.passage is not None else ""
+        return url if url.startswith(("http://", "https://")) else ""
 
     @property
     def place(self) -> str:
         """Where in its document a passage is: its heading and its page, slide or sheet."""
         if self.passage is None:
             return ""
-        return " · ".join(filter(None, (self.passage.heading, part_name(self.passage))))
+        texts = (self.passage.heading, part_name(self.passage), self.passage.published)
+        return " · ".join(filter(None, texts))
 
     @property
     def excerpt(self) -> str:
