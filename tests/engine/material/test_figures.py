@@ -164,6 +164,7 @@ def test_chance_is_no_computation():
         "Support is available 24/7.",
         "See page 12 and section 4.",
         "It is 100% certain.",
+        "These are the two that matter.",
     ],
 )
 def test_ways_of_speaking_are_not_marked(sentence):

@@ -207,7 +207,8 @@ class FigureReader:
         """What the results count."""
         units = {figure.unit for figure, _place in self.index.figures}
         units |= {figure.unit for figure in self.index.known_figures}
-        return frozenset(unit for unit in units - NO_UNITS if len(unit) > 2 or unit in COUNTERS)
+        units -= NO_UNITS | {""}
+        return frozenset(unit for unit in units if len(unit) > 2 or unit in COUNTERS)
 
 
 def _operands(figure: Figure, sentence: str, match: Match) -> list[Operand]:
