@@ -78,16 +78,16 @@ class CodeFolder:
         for file in files:
             name = self._free_name(file.name)
             if len(self._digests) >= MAX_CHAT_FILES:
-                notes.append(f"[{name}: not available here, only {MAX_CHAT_FILES} files are]")
+                notes.append(_("[%(name)s: left out, as there are too many files]", name=name))
             elif self._chat_bytes + file.size > MAX_CHAT_BYTES:
-                notes.append(f"[{name}: too large to be available here]")
+                notes.append(_("[%(name)s: left out, as it is too large]", name=name))
             else:
                 try:
                     with file.open() as source, (self.path / name).open("wb") as target:
                         copyfileobj(source, target)
                 except OSError:
                     (self.path / name).unlink(missing_ok=True)
-                    notes.append(f"[{name}: its file can't be read]")
+                    notes.append(_("[%(name)s: left out, as it can't be read]", name=name))
                     continue
                 self._chat_bytes += file.size
                 self._digests[name] = sha256((self.path / name).read_bytes()).hexdigest()
@@ -117,8 +117,11 @@ class CodeFolder:
                     raise FileRejected(_("only %(limit)s files are saved", limit=MAX_FILES))
                 attachments.append(_checked(shown_name, data, check))
             except FileRejected as error:
-                notes.append(f"[{shown_name}: not saved: {error}]")
-        return attachments, notes
+                notes.append(
+                    _("[%(name)s: not saved: %(reason)s]", name=shown_name, reason=error)
+                )
+        # What can be seen first.
+        return sorted(attachments, key=lambda file: file.kind != "image"), notes
 
     def _contents(self) -> Iterator[tuple[str, bytes | None]]:
         """Yield new and changed files by name, without bytes if it isn't a usable file."""

@@ -114,7 +114,7 @@ def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[s
         policy["write"] = [*DEVICES, *_both_names(grant.writable)]
     if worker.runs_foreign_code:
         if not confines_foreign_code():
-            raise RuntimeError("This machine can't confine foreign code.")
+            raise RuntimeError(worker.name)
         policy["refused_calls"] = [asdict(rule) for rule in system_calls.refused_calls()]
     options = ["-I"] if worker.needs_packages and not program else ["-I", "-S"]
     start = [sys.executable, *options, child.__file__, json.dumps(policy)]

@@ -13,6 +13,7 @@ from agents.models import AgentStep, Approval
 from agents.models.types import LazyText
 from agents.tools.calculator import CalculatorTool
 from agents.tools.images import DescribeImageTool, GenerateImageTool
+from agents.tools.python import RunPythonTool
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
@@ -35,6 +36,9 @@ BY_TOOL = {
     ),
     DescribeImageTool.name: Phrases(
         gettext_lazy("Looking at an image…"), gettext_lazy("looked at an image")
+    ),
+    RunPythonTool.name: Phrases(
+        gettext_lazy("Running Python code…"), gettext_lazy("ran Python code")
     ),
     AskPersonTool.name: Phrases(
         gettext_lazy("Asking a question…"), gettext_lazy("asked a question")
