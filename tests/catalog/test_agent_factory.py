@@ -10,6 +10,7 @@ from agents.catalog import agent_factory
 from agents.catalog.tools import tool_factory
 from agents.console.tool_admin import tool_settings
 from agents.engine.errors import BadPattern
+from agents.engine.loop import FigureCheck
 from agents.engine.testing import Says
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 from tests.conftest import run_question, verify_run
@@ -49,6 +50,15 @@ async def test_an_unknown_tool_is_left_out(agent):
     runtime = await build_agent()
 
     assert "of-the-future" not in runtime.tools.list_tools()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_an_agent_checks_figures_only_if_it_is_set_up_to(is_on):
+    await Agent.objects.aupdate(checks_figures=is_on)
+
+    runtime = await build_agent()
+
+    assert any(isinstance(each, FigureCheck) for each in runtime.capabilities) is is_on
 
 
 async def test_only_enabled_patterns_count():

@@ -204,6 +204,15 @@ class Agent(Restricted):
             "answers. Requires the search tool."
         ),
     )
+    checks_figures = models.BooleanField(
+        _("check figures before answering"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "When on, an answer with figures or names that aren't in any result goes back to "
+            "the model once. This takes one more step."
+        ),
+    )
     after_untrusted = models.CharField(
         _("approval after reading untrusted text"),
         max_length=10,

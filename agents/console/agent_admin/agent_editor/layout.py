@@ -89,6 +89,7 @@ TABS = (
         label=_("Safety & privacy"),
         fields=(
             "personal_data",
+            "checks_figures",
             "after_untrusted",
             "accepts_custom_instructions",
             "uses_memory",
