@@ -57,7 +57,9 @@ class RunMaterial:
         for passage in passages:
             digest = sha256(passage.text.encode(errors="replace")).hexdigest()
             # The same for the same text at the same place.
-            source = passage.document or passage.url or passage.name
+            # Ids aren't masked for reviewers, and an address can have personal data.
+            page = sha256(passage.url.encode()).hexdigest()[:16] if passage.url else ""
+            source = passage.document or page or passage.name
             key = f"{source}:{passage.ordinal}:{digest[:12]}"
             numbered.append(
                 replace(
