@@ -218,6 +218,10 @@ def _approval_view(
 
     A masked one can't be decided. An expert sees the question as it is, and nothing else.
     """
+    if (embed := approval.embed_for(request.user)) is not None:
+        return presentation.ApprovalView(
+            approval, viewer=request.user.pk, step_row=step, visitor_of=embed.name
+        )
     is_for_others = approval.asks_person or approval.is_budget
     if is_for_others and not approval.run.has_participant(request.user):
         return presentation.ApprovalView(approval, is_inside=False, viewer=request.user.pk)

@@ -12,7 +12,7 @@ from django.utils.translation import pgettext_lazy
 
 from agents.engine.loop import APPROVERS
 
-from ..catalog.embeds import EmbedVisitor
+from ..catalog.embeds import Embed, EmbedVisitor
 from ..sentence_fields import SentenceField
 from ..sharing.access import Membership
 from ..types import AnyUser
@@ -193,6 +193,13 @@ class Approval(models.Model):
         """Whether this user can raise the limit: the run's user up to a maximum, or others."""
         is_own = user.pk is not None and user.pk == self.run.user_id
         return (is_own and self.role != APPROVERS) or can_raise_budgets(user)
+
+    def embed_for(self, user: AnyUser) -> Embed | None:
+        """Return the embedded chat of the visitor in whose place this user decides, if so."""
+        if self.run.is_owned_by(user):
+            return None
+        embeds = Embed.objects.filter(approver=user.pk)
+        return embeds.filter(group__user__embed_visit__user=self.run.user_id).first()
 
     @property
     def asks_person(self) -> bool:

@@ -15,7 +15,6 @@ from agents.models import (
     Approval,
     Collection,
     EmbedVisitor,
-    Membership,
     Run,
 )
 from chat.embedding import retention, visitors
@@ -175,7 +174,9 @@ def test_their_approvals_go_to_the_approver(visitor, embed, person, stranger):
 
     assert Approval.objects.for_user(person).get() == call
     assert not Approval.objects.for_user(stranger).exists()
-    assert not Membership.objects.exists()
+    page = as_user(person).get("/approvals/")
+    assert select(page, "article.waiting .buttons")
+    assert "/chat/9/" not in page.text
 
 
 # Retention

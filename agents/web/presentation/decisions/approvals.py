@@ -61,6 +61,7 @@ class ApprovalView:
     approval: Approval
     may_decide: bool = True
     is_inside: bool = True  # False for an expert who sees nothing else of the run
+    visitor_of: str = ""  # the embedded chat of a visitor, in whose place the viewer decides
     typed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     draft: PlanDraft | None = None  # a plan while it is edited
