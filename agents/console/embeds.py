@@ -21,10 +21,12 @@ from django.utils.translation import gettext_lazy as _
 from agents.access import audit
 from agents.access.requests import signed_in_user
 from agents.access.visitors import visitor_accounts
+from agents.knowledge import scope
 from agents.models import Agent, Embed, Quota
 from agents.models.catalog.embeds import MAX_EXAMPLES
 from agents.models.types import AnyUser
 from agents.runs import pubsub
+from agents.tools.search import SearchTool
 from agents.web.origin import origin_of
 from agents.web.sandbox import allow_frames
 
@@ -258,6 +260,8 @@ class EmbedAdmin(SwitchableAdmin):
             query = urlencode({"q": f'group:"{embed.group.name}"'})
             context["runs_url"] = f"{reverse('trace:list')}?{query}"
             context["examples"] = embed_examples.page_examples(request, embed)
+            if embed.agent.tools.filter(name=SearchTool.name).exists():
+                context["searched"] = scope.for_visitors(embed.group_id, embed.agent).rows()
             context["preview_url"] = _preview_url(request, embed)
             context["preview_token"] = embed_examples.preview_token(embed, request.user)
         return super().render_change_form(request, context, *args, **options)

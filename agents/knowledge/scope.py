@@ -68,6 +68,15 @@ def for_run(
     )
 
 
+def for_visitors(group: int, agent: Agent) -> Scope:
+    """Return what the visitors of an embedded chat search, who are members of this group."""
+    shared = Collection.objects.filter(groups=group, owner=None, topic="")
+    chosen = set(_chosen_by(agent.pk))
+    if not chosen:
+        return _scope(shared)
+    return _scope(shared | _open_collections().filter(topic="")).limited_to(chosen)
+
+
 def for_user(user: AnyUser) -> Scope:
     """Return everything that is searched for a user, also in their chats and projects."""
     if not user.pk or not user.is_active:

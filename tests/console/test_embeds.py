@@ -9,7 +9,17 @@ import pytest
 from django.contrib.auth.models import Group
 
 from agents.console import embed_examples
-from agents.models import Agent, AuditEntry, Deletion, Embed, EmbedVisitor, Quota
+from agents.knowledge import scope
+from agents.models import (
+    Agent,
+    AuditEntry,
+    Collection,
+    Deletion,
+    Embed,
+    EmbedVisitor,
+    Quota,
+    ToolRegistration,
+)
 from chat.embedding import visitors
 from chat.embedding.visitors import Identity
 from tests.conftest import as_staff, select
@@ -111,6 +121,7 @@ def test_sites_are_saved_as_browsers_write_them(typed, saved, add):
         "https://user@example.com",
         "https://example.com; script-src *",
         "https://exa'mple.com",
+        "https://\u017fite.example",  # a letter that equals s without case
         "null",
     ],
 )
@@ -119,6 +130,21 @@ def test_other_sites_are_refused(typed, add):
 
     assert not Embed.objects.exists()
     assert select(response, ".field-origins .errorlist")
+
+
+def test_the_page_says_which_documents_visitors_search(add, admin_client, agent):
+    add()
+    embed = Embed.objects.get()
+    opened = Collection.objects.create(name="Handbook", is_open=True)
+    agent.tools.add(ToolRegistration.objects.get_or_create(name="search")[0])
+    before = admin_client.get(change_url(embed))
+    agent.collections.add(opened)
+    after = admin_client.get(change_url(embed))
+
+    assert list(before.context["searched"]) == []
+    assert list(after.context["searched"]) == [opened]
+    visitor = visitors.find_or_create(embed, Identity(digest="d"), "")
+    assert scope.for_run(visitor.user_id, "", agent).collections == {opened.pk}
 
 
 def test_a_secret_is_displayed_once(admin_client, add, agent):
