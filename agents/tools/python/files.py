@@ -74,7 +74,7 @@ class CodeFolder:
 
     def add(self, files: Iterable[ChatFile]) -> list[str]:
         """Copy the chat's files into it; return a note for each that isn't there."""
-        notes = []
+        notes: list[str] = []
         for file in files:
             name = self._free_name(file.name)
             if len(self._digests) >= MAX_CHAT_FILES:
