@@ -89,7 +89,7 @@ def _verify(embed: Embed, token: str) -> Identity:
     try:
         key = OctKey.import_key(embed.secret.reveal())
         claims = jwt.decode(token, key, algorithms=ALGORITHMS).claims
-    except (JoseError, UnreadableSecret, ValueError, TypeError) as error:
+    except (JoseError, UnreadableSecret, ValueError, TypeError, RecursionError) as error:
         raise VisitorRefused(close_codes.UNSIGNED) from error
     current_time = timezone.now().timestamp()
     expires_at = _number(claims.get("exp"))
@@ -104,6 +104,7 @@ def _verify(embed: Embed, token: str) -> Identity:
         and starts_at <= current_time + CLOCK_SKEW.total_seconds()
         and embed.public_id in (audience if isinstance(audience, list) else [audience])
         and 0 < len(subject) <= MAX_SUBJECT_CHARS
+        and subject == claims.get("sub")  # two users of the site must not become one visitor
     )
     if not is_valid:
         raise VisitorRefused(close_codes.UNSIGNED)
@@ -118,7 +119,7 @@ def _verify(embed: Embed, token: str) -> Identity:
 
 def _number(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else None
+    return value if is_number else None
 
 
 def _line(value: Any, max_chars: int) -> str:
