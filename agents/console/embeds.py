@@ -34,7 +34,9 @@ from . import embed_examples
 from .admin_classes.switchable import SwitchableAdmin
 
 DIR = "admin/agents/embed"
-ORIGIN = re.compile(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?", re.IGNORECASE)
+ORIGIN = re.compile(
+    r"(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?", re.IGNORECASE | re.ASCII
+)
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 MAX_ORIGINS = 50
 MAX_EXAMPLE_CHARS = 120
