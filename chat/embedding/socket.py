@@ -5,6 +5,7 @@ WebSocket subprotocol, because other sites' frames have no cookies. The visitor'
 chat are made with their first message.
 """
 
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
@@ -12,21 +13,24 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access.audit.request_context import client_address
 from agents.access.requests import Scope
 from agents.db import database
 from agents.db.sanitize import parse_id
+from agents.engine.errors import AgentError, QuotaExceeded
 from agents.models import Embed, EmbedVisitor, Run
+from agents.models.types import LazyText
 from agents.review.annotations import feedback
 from agents.review.annotations.feedback import FeedbackRejected, RatingInput
 from agents.runs import close_codes, pubsub
 from agents.web import request_rate
+from agents.web.consumers import connections
 from agents.web.preferences import Preferences
 from agents.web.presentation import EMBED, EMBED_QUIET
 from chat import fragments
-from chat.errors import MessageRejected
+from chat.errors import MessageRejected, MessageTooLong
 from chat.live.consumers import ChatConsumer
 from chat.live.incoming_frames import BadFrame, MessageFrame, RegenerateFrame, StopFrame
 from chat.live.page_state import Conversation
@@ -40,6 +44,8 @@ from .visitors import MAX_MESSAGE_CHARS, Identity, VisitorRefused
 
 SUBPROTOCOL = "ashiato.embed"
 MAX_CONNECTIONS = 300  # per minute and address
+# Per address and process: before the first message there is no visitor to limit.
+MAX_OPEN = 500
 GOOD = {"good": True, "bad": False, "none": None}
 
 
@@ -72,6 +78,13 @@ class EmbedConsumer(ChatConsumer):
         address = _address(self.scope)
         is_flood = request_rate.is_exceeded("embed", address, MAX_CONNECTIONS)
         if len(offered) != 2 or offered[0] != SUBPROTOCOL or is_flood:
+            await self.close(close_codes.NOT_FOUND)  # type: ignore[no-untyped-call]
+            return
+        name = secrets.token_hex(8)
+        tracked = connections.track_socket(f"at {address}", name, self._on_replaced, MAX_OPEN)
+        try:
+            self.stack.enter_context(tracked)
+        except connections.TooManySockets:
             await self.close(close_codes.NOT_FOUND)  # type: ignore[no-untyped-call]
             return
         self.credential = offered[1]
@@ -193,6 +206,9 @@ class EmbedConsumer(ChatConsumer):
         self.visitor = visitors.find_or_create(self.embed, self.identity, _address(self.scope))
         user = self.visitor.user
         self.scope["user"] = user
+        # The former message of a new chat may have been rejected.
+        if unused := ChatSession.objects.owned_by(user).filter(messages=None).first():
+            return unused
         return ChatSession.objects.create(
             user=user,
             title=titles.distinct(user.pk, titles.first_title(self.embed.agent, text)),
@@ -207,6 +223,16 @@ class EmbedConsumer(ChatConsumer):
         for topic in self._own_topics():
             await self.follow(topic)
         await self.send_initial()
+
+    def rejection_text(self, reason: MessageRejected) -> LazyText:
+        """Return a reason without names and figures of the installation."""
+        if isinstance(reason.__cause__, QuotaExceeded):
+            return gettext_lazy("The limit of this chat is reached. Try again later.")
+        if isinstance(reason.__cause__, AgentError):
+            return gettext_lazy("This chat can’t answer at the moment. Try again later.")
+        if isinstance(reason, MessageTooLong):
+            return gettext_lazy("This message is too long.")
+        return super().rejection_text(reason)
 
     async def regenerate(self, frame: RegenerateFrame) -> None:
         await self._ensure_access()

@@ -228,7 +228,8 @@ class ChatConsumer(PresenceConsumer):
                     await self.send(frames)
         except MessageRejected as reason:
             percent = getattr(reason, "percent", 0)
-            await self.show(partial(fragments.render_notice, percent=percent), reason.args[0])
+            render_notice = partial(fragments.render_notice, percent=percent)
+            await self.show(render_notice, self.rejection_text(reason))
             if isinstance(reason, ClientIdConflict):
                 render_state = partial(fragments.render_composer, refused=frame.client_id)
                 await self.show(render_state, self.session)
@@ -237,6 +238,11 @@ class ChatConsumer(PresenceConsumer):
         if not message.is_new or not self.is_greeted:
             render_state = partial(fragments.render_composer, acknowledged=frame.client_id)
             await self.show(render_state, self.session, execute=database.run_urgent)
+
+    def rejection_text(self, reason: MessageRejected) -> LazyText:
+        """Return why a message was rejected, as this page's user may know it."""
+        text: str = reason.args[0]
+        return text
 
     async def edit(self, frame: EditFrame) -> None:
         """Send an edited message as a new branch; if that fails, the editor stays open."""
@@ -257,7 +263,7 @@ class ChatConsumer(PresenceConsumer):
         try:
             await self._send_branch(sending)
         except MessageRejected as reason:
-            await self.send_error(reason.args[0])
+            await self.send_error(self.rejection_text(reason))
 
     async def _send_branch(self, sending: Awaitable[Message]) -> None:
         """Await a new branch and display it before any events of its run."""

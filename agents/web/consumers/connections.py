@@ -15,7 +15,9 @@ class TooManySockets(Exception):
 
 
 @contextmanager
-def track_socket(person: int | str, page: str, close: CloseConnection) -> Iterator[None]:
+def track_socket(
+    person: int | str, page: str, close: CloseConnection, max_open: int | None = None
+) -> Iterator[None]:
     """Count a socket while it is open.
 
     A reconnecting page replaces its former socket, which may have been lost without notice:
@@ -24,7 +26,7 @@ def track_socket(person: int | str, page: str, close: CloseConnection) -> Iterat
     open_pages = _open.setdefault(person, {})
     if (close_former := open_pages.pop(page, None)) is not None:
         close_former()
-    elif len(open_pages) >= configured.SOCKETS.value:
+    elif len(open_pages) >= (max_open or configured.SOCKETS.value):
         raise TooManySockets
     open_pages[page] = close
     try:

@@ -35,7 +35,7 @@ from . import (
     visible_steps,
 )
 from .markdown import BoundedMarkdown, StreamingMarkdown
-from .steps.activity import WRITING, current_activity, doing
+from .steps.activity import WRITING, current_activity, doing, public_doing
 
 START_TYPES = [EventType.RUN_STARTED, EventType.STEP_STARTED]
 REDRAW_TYPES = {EventType.RUN_FINISHED, EventType.RUN_PAUSED}
@@ -305,10 +305,11 @@ class LiveRunView:
         return current_activity({} if self.place == EMBED_QUIET else self.open_steps)
 
     def _follow_steps(self, steps: Iterable[StepView]) -> None:
+        say = public_doing if self.place in {EMBED, EMBED_QUIET} else doing
         for step in steps:
             self.open_steps.pop(step.number, None)
             if step.is_open:
-                self.open_steps[step.number] = doing(step)
+                self.open_steps[step.number] = say(step)
 
     def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
         if self.place in {EMBED, EMBED_QUIET}:

@@ -5,13 +5,18 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from agents import runs
-from agents.models import Agent, EmbedVisitor, Quota, Run, Workflow
+from agents.engine.errors import ModelError
+from agents.engine.testing import Says
+from agents.models import Agent, AgentStep, EmbedVisitor, Quota, Run, Workflow
 from agents.review.models import Rating
 from agents.runs import pubsub
+from chat.embedding.socket import EmbedConsumer
+from chat.errors import MessageRejected
+from chat.messages.run_factory import reject_agent_errors
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until
 
-from .conftest import ask, close_code, frame, new_token, sign
+from .conftest import ask, close_code, connect, frame, new_token, sign
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -199,3 +204,58 @@ async def test_a_new_secret_ends_what_was_signed_with_the_old_one(embed):
 
     assert output["code"] == 4401
     assert await Message.objects.acount() == 1
+
+
+async def test_figures_of_limits_are_not_for_visitors(embed):
+    shared = {"group": embed.group, "measure": "cost", "window": "day", "is_shared": True}
+    await Quota.objects.acreate(**shared, limit=0)
+    async with frame(embed, new_token()) as page:
+        await ask(page)
+        (*_others, notice) = await frames_until(page, "The limit of this chat is reached.")
+
+    assert "Visitors:" not in notice
+    assert "$" not in notice
+
+
+def test_errors_of_models_are_not_for_visitors():
+    with pytest.raises(MessageRejected) as rejection, reject_agent_errors():
+        raise ModelError("gpt-7 refused the key of the connection “Trial”.")
+
+    assert "Trial" in str(rejection.value)
+    assert "Trial" not in str(EmbedConsumer().rejection_text(rejection.value))
+
+
+async def test_a_rejected_message_leaves_no_more_than_one_empty_chat(embed):
+    limit = {"group": embed.group, "measure": "messages", "window": "day", "limit": 0}
+    await Quota.objects.acreate(**limit)
+    token = new_token()
+    for _again in range(3):
+        async with frame(embed, token, b"new=1") as page:
+            await ask(page)
+            await frames_until(page, 'data-level="problem"')
+
+    assert await ChatSession.objects.acount() == 1
+
+
+async def test_one_address_has_so_many_open_frames(embed, monkeypatch):
+    monkeypatch.setattr("chat.embedding.socket.MAX_OPEN", 1)
+    async with frame(embed, new_token()):
+        with pytest.raises(AssertionError):
+            await connect(embed, new_token())
+    async with frame(embed, new_token()):
+        pass
+
+
+async def test_names_of_tools_and_failures_are_not_for_visitors(embed, scripted):
+    scripted(Says.call("calculator", input="1/0"), Says(answer="Done."))
+    token = new_token()
+    async with frame(embed, token) as page:
+        await ask(page)
+        await frames_until(page, FINISHED)
+    await AgentStep.objects.filter(action="calculator").aupdate(action="payroll_lookup")
+    async with frame(embed, token) as page:
+        shown = "".join(await frames_until(page, "composer-state"))
+
+    assert "Done." in shown
+    assert "payroll" not in shown
+    assert "failed" not in shown

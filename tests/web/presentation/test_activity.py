@@ -6,7 +6,13 @@ import pytest
 from django.utils import translation
 
 from agents.models import AgentStep, Run
-from agents.web.presentation.steps.activity import activity, current_activity, doing
+from agents.web.presentation.steps.activity import (
+    activity,
+    current_activity,
+    doing,
+    public_activity,
+    public_doing,
+)
 from agents.web.presentation.steps.step_view import StepView
 
 
@@ -61,6 +67,19 @@ def test_a_run_says_what_it_did(steps, phrases):
 def test_a_step_says_what_it_does(row, phrase):
     with translation.override("en"):
         assert doing(row) == phrase
+
+
+def test_visitors_of_other_sites_learn_no_names_and_failures():
+    steps = [
+        step(action="send", status=AgentStep.Status.FAILED),
+        step(action="ask_helper", action_input={"task": "x"}),
+        step(action="shop", action_input={"sql": "SELECT 1"}),
+        step(action="calculator"),
+    ]
+    with translation.override("en"):
+        assert public_activity(steps) == ["Calculated"]
+        assert [public_doing(row) for row in steps] == ["", "", "", "Calculating…"]
+        assert public_doing(step("thought")) == "Thinking…"
 
 
 def test_a_live_run_says_what_its_newest_step_does():

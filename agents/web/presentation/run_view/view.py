@@ -17,7 +17,15 @@ from agents.runs import clocks, projection
 from ..attachments import QuestionFileView, question_files
 from ..formats import status_text
 from ..formats.links import chat_url, milliseconds, trace_url
-from ..steps.activity import THINKING, WRITING, activity, current_activity, doing
+from ..steps.activity import (
+    THINKING,
+    WRITING,
+    activity,
+    current_activity,
+    doing,
+    public_activity,
+    public_doing,
+)
 from .feedback import RunFeedback
 from .next_steps import (
     ConsolePage,
@@ -170,7 +178,8 @@ class RunView(RunFeedback):
     @property
     def current_activity(self) -> str:
         """What a live run does at the moment."""
-        open_steps = {step.number: doing(step) for step in self.steps if step.is_open}
+        say = public_doing if self.is_embedded else doing
+        open_steps = {step.number: say(step) for step in self.steps if step.is_open}
         if not self.says_activity:
             return str(WRITING if open_steps and self.answer_shown else THINKING)
         if open_steps and self.answer_shown:
@@ -180,7 +189,7 @@ class RunView(RunFeedback):
     @property
     def activity(self) -> list[str]:
         """What the steps of a finished run did."""
-        return activity(self.steps)
+        return public_activity(self.steps) if self.is_embedded else activity(self.steps)
 
     @property
     def sentence(self) -> str:

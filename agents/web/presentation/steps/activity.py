@@ -57,6 +57,8 @@ BY_KIND: dict[str, LazyText] = {
 }
 BY_JOB = {PLANNER: PLANNING, MONITOR: CHECKING, MODERATOR: COMPARING, JUDGE: COMPARING}
 SEARCHES = {SearchTool.name, ReadDocumentTool.name}
+# What visitors of other sites may know: names of other tools and of agents are the product's.
+PUBLIC_TOOLS = SEARCHES | BY_TOOL.keys()
 DECIDED = {Approval.Verdict.APPROVED, Approval.Verdict.EDITED, Approval.Verdict.REJECTED}
 
 
@@ -71,6 +73,12 @@ def doing(step: "StepView") -> str:
     if step.kind == AgentStep.Kind.TOOL:
         return _doing_call(step)
     return str(BY_JOB.get(step.job) or BY_KIND.get(step.kind, ""))
+
+
+def public_doing(step: "StepView") -> str:
+    """Return what an open step does, for visitors; empty if they must not know."""
+    is_call = step.kind == AgentStep.Kind.TOOL
+    return "" if is_call and step.step.action not in PUBLIC_TOOLS else doing(step)
 
 
 def _doing_call(step: "StepView") -> str:
@@ -109,6 +117,23 @@ def activity(steps: Sequence["StepView"]) -> list[str]:
     if comments:
         text = ngettext("%(count)d comment", "%(count)d comments", comments)
         phrases.append(text % {"count": comments})
+    return _capitalized(phrases)
+
+
+def public_activity(steps: Sequence["StepView"]) -> list[str]:
+    """Return what the steps did, for visitors: without names, failures and decisions."""
+    calls = [step for step in steps if step.kind == AgentStep.Kind.TOOL]
+    names = dict.fromkeys(step.step.action for step in calls)
+    return _capitalized(
+        [
+            _done(name, [step for step in calls if step.step.action == name])
+            for name in names
+            if name in PUBLIC_TOOLS
+        ]
+    )
+
+
+def _capitalized(phrases: list[str]) -> list[str]:
     return [capfirst(phrase) if index == 0 else phrase for index, phrase in enumerate(phrases)]
 
 
