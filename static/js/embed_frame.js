@@ -16,6 +16,7 @@ import { focusUnlessTouch } from "./touch.js";
 
 const SUBPROTOCOL = "ashiato.embed";
 const UNSIGNED = 4401;
+const MIN_RENEWAL_MS = 10000; // a site that signs wrongly isn't asked again and again
 const root = document.documentElement;
 const main = document.getElementById("main");
 const { key, socket, host, audience } = main.dataset;
@@ -28,6 +29,7 @@ let token = ""; // of the site's user
 let wrapper; // of the connection
 let isConnected = false;
 let wasRefused = false;
+let renewedAt = -MIN_RENEWAL_MS;
 let waitingQuestion = "";
 let liveRun = "";
 
@@ -96,6 +98,8 @@ function onClose({ detail }) {
   wrapper = detail.socketWrapper;
   wasRefused = true;
   showState(token ? "expired" : "unsigned");
+  if (performance.now() - renewedAt < MIN_RENEWAL_MS) return;
+  renewedAt = performance.now();
   tell({ type: "token" });
 }
 
@@ -179,9 +183,9 @@ function onMessage({ data, source, origin }) {
 function identify(newToken) {
   const isOther = isConnected && subjectOf(newToken) !== subjectOf(token);
   token = newToken;
-  if (!isOther) return connect();
-  if (wasRefused) return connect();
-  location.reload();
+  const isShown = !wasRefused || document.querySelector("#messages > .message");
+  if (isOther && isShown) location.reload();
+  else connect();
 }
 
 function sendWaiting() {

@@ -213,6 +213,35 @@ def test_an_expired_token_is_renewed_by_the_site(site, embed, open_page):
     answer_in(page)
 
 
+def test_the_next_user_doesnt_see_the_conversation_of_one_who_expired(site, embed, open_page):
+    key, secret = embed
+    token = sign(secret, "dora", 8)
+    page = open_page(site.add(key, f'data-user-token="{token}"', 'data-target="#chat"'))
+    chat_of(page).get_by_role("button", name=QUESTION).click()
+    answer_in(page)
+    page.wait_for_timeout(8000)
+    chat_of(page).get_by_label("Message").fill("And now?")
+    chat_of(page).get_by_label("Message").press("Enter")
+    expect(chat_of(page).get_by_text("Your sign-in on this site has expired.")).to_be_visible()
+    page.evaluate("token => Ashiato.identify(token)", sign(secret, "emil"))
+
+    expect(chat_of(page).get_by_role("button", name=QUESTION)).to_be_visible()
+    expect(chat_of(page).locator(".message")).to_have_count(0)
+
+
+def test_a_site_that_signs_wrongly_isnt_asked_again_and_again(site, embed, open_page):
+    page = open_page(site.add(embed[0], 'data-target="#chat"'))
+    expect(chat_of(page).get_by_role("button", name=QUESTION)).to_be_visible()
+    page.evaluate(
+        "token => { window.asked = 0; Ashiato.identify(() => (window.asked++, token)); }",
+        sign("another secret that is as long as it has to be", "ada"),
+    )
+    sentence = chat_of(page).get_by_text("Your sign-in on this site has expired.")
+    expect(sentence).to_be_visible()
+    page.wait_for_timeout(3000)
+    assert page.evaluate("asked") <= 3
+
+
 def test_an_answer_can_be_stopped(site, slow_server, browser, signed_in, open_page):
     """The site asks for its visitor."""
     site = Site(slow_server)
