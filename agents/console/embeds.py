@@ -15,8 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, reverse
 from django.utils.cache import add_never_cache_headers
-from django.utils.translation import gettext as _now
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.access import audit
 from agents.access.requests import signed_in_user
@@ -55,16 +55,16 @@ class EmbedForm(forms.ModelForm):
     editor: AnyUser | None = None
 
     messages_per_minute = forms.IntegerField(
-        label=_("Messages per visitor and minute"), required=False, min_value=1
+        label=gettext_lazy("Messages per visitor and minute"), required=False, min_value=1
     )
     messages_per_day = forms.IntegerField(
-        label=_("Messages per visitor and day"), required=False, min_value=1
+        label=gettext_lazy("Messages per visitor and day"), required=False, min_value=1
     )
     all_messages_per_day = forms.IntegerField(
-        label=_("Messages of all visitors per day"),
+        label=gettext_lazy("Messages of all visitors per day"),
         required=False,
         min_value=1,
-        help_text=_("If a limit is empty, only those of the page Limits apply."),
+        help_text=gettext_lazy("If a limit is empty, only those of the page Limits apply."),
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -94,21 +94,21 @@ class EmbedForm(forms.ModelForm):
         for line in self.cleaned_data["origins"].split():
             match = ORIGIN.fullmatch(line.rstrip("/"))
             if match is None:
-                sentence = _now("“%(line)s” isn’t a site. Write it as https://www.example.com.")
+                sentence = _("“%(line)s” isn’t a site. Write it as https://www.example.com.")
                 raise forms.ValidationError(sentence % {"line": line[:80]})
             scheme, host, port = match.groups()
             scheme = scheme.lower()
             suffix = f":{port}" if port and port != DEFAULT_PORTS[scheme] else ""
             origins[f"{scheme}://{host.lower()}{suffix}"] = None
         if len(origins) > MAX_ORIGINS:
-            raise forms.ValidationError(_now("Up to %(most)d sites.") % {"most": MAX_ORIGINS})
+            raise forms.ValidationError(_("Up to %(most)d sites.") % {"most": MAX_ORIGINS})
         return "\n".join(origins)
 
     def clean_examples(self) -> str:
         lines = [line.strip() for line in self.cleaned_data["examples"].splitlines()]
         examples = [line for line in lines if line]
         if len(examples) > MAX_EXAMPLES or any(len(e) > MAX_EXAMPLE_CHARS for e in examples):
-            sentence = _now("Up to %(most)d questions of %(chars)d characters.")
+            sentence = _("Up to %(most)d questions of %(chars)d characters.")
             values = {"most": MAX_EXAMPLES, "chars": MAX_EXAMPLE_CHARS}
             raise forms.ValidationError(sentence % values)
         return "\n".join(examples)
@@ -124,11 +124,11 @@ class EmbedAdmin(SwitchableAdmin):
     fieldsets = [
         (None, {"fields": ["name", "agent", "origins", "audience", "enabled"]}),
         (
-            _("Appearance"),
+            gettext_lazy("Appearance"),
             {"fields": ["title", "greeting", "examples", ("theme", "language"), "shows_steps"]},
         ),
         (
-            _("Limits and approvals"),
+            gettext_lazy("Limits and approvals"),
             {"fields": [tuple(LIMITS), "retention_days", "approver"], "classes": ["collapse"]},
         ),
     ]
@@ -158,23 +158,21 @@ class EmbedAdmin(SwitchableAdmin):
             field.widget.attrs["placeholder"] = "https://www.example.com"
         return field
 
-    @admin.display(description=_("allowed sites"))
+    @admin.display(description=gettext_lazy("allowed sites"))
     def sites(self, embed: Embed) -> str:
         return ", ".join(origin.partition("://")[2] for origin in embed.allowed_origins)
 
-    @admin.display(description=_("visitors"), ordering="visitor_count")
+    @admin.display(description=gettext_lazy("visitors"), ordering="visitor_count")
     def visitors(self, embed: Any) -> int:
         count: int = embed.visitor_count
         return count
 
-    @admin.display(description=_("last used"), ordering="used_at")
+    @admin.display(description=gettext_lazy("last used"), ordering="used_at")
     def last_used(self, embed: Any) -> Any:
         return embed.used_at or "—"
 
     def changed_message(self, count: int, values: dict[str, bool]) -> str:
-        sentence = (
-            _now("%(count)d enabled.") if values["enabled"] else _now("%(count)d disabled.")
-        )
+        sentence = _("%(count)d enabled.") if values["enabled"] else _("%(count)d disabled.")
         return sentence % {"count": count}
 
     def set_values(self, request: HttpRequest, row: Any, **values: Any) -> None:
@@ -239,7 +237,7 @@ class EmbedAdmin(SwitchableAdmin):
     def _render_secret(self, request: HttpRequest, embed: Embed, secret: str) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Signing secret"),
+            "title": gettext_lazy("Signing secret"),
             "opts": self.opts,
             "embed": embed,
             "secret": secret,
