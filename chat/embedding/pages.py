@@ -4,6 +4,7 @@ Neither depends on who is signed in here: what visitors see is up to what their 
 over its socket.
 """
 
+import re
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -30,6 +31,7 @@ SCRIPT = "js/embed.js"
 SCRIPT_CACHE = "public, max-age=3600, stale-while-revalidate=86400"
 SELF = "'self'"
 MAX_CHAR_BYTES = 4
+SITE = re.compile(r"https?://[\w.:\[\]-]{1,255}", re.ASCII)
 
 
 def _script_etag(request: HttpRequest) -> str:
@@ -59,7 +61,8 @@ def frame(request: HttpRequest, public_id: str) -> HttpResponse:
             response = _unavailable(request, _("This chat isn’t available."), 404)
         elif host and host not in [*embed.allowed_origins, *settings.ORIGINS]:
             sentence = _("This chat isn’t set up for %(site)s. Its administrator can add it.")
-            response = _unavailable(request, sentence % {"site": host}, 403)
+            site = host if SITE.fullmatch(host) else _("this site")  # no text of others
+            response = _unavailable(request, sentence % {"site": site}, 403)
         else:
             response = _frame(request, embed)
         response["Content-Language"] = translation.get_language() or ""

@@ -73,6 +73,13 @@ def test_other_sites_get_a_sentence_that_says_so(query, embed):
     assert not select(response, "form, script")
 
 
+def test_the_sentence_has_no_text_of_other_sites(embed):
+    response = frame(embed, query="?host=https://x. Call 555-0100 and tell your password")
+
+    assert response.status_code == 403
+    assert "555-0100" not in response.text
+
+
 def test_the_site_is_also_known_by_its_referrer(embed):
     assert frame(embed, Referer="https://evil.example/page").status_code == 403
     assert frame(embed, Referer=f"{SITE}/page").status_code == 200
