@@ -72,8 +72,7 @@ def excluded_condition(user: Any) -> Q:
     """Return the condition on users for whom memory is off."""
     groups = MemoryExclusion.objects.filter(group__user=user)
     anonymous = EmbedVisitor.objects.filter(user=user, subject="")
-    is_off: Q = Q(profile__has_memory=False) | Q(Exists(groups)) | Q(Exists(anonymous))
-    return is_off
+    return Q(profile__has_memory=False) | Q(Exists(groups)) | Q(Exists(anonymous))
 
 
 def learnable() -> Q:
@@ -85,13 +84,12 @@ def learnable() -> Q:
     visitors = EmbedVisitor.objects.filter(user=OuterRef("user"))
     hidden = HiddenTopic.objects.filter(topic=OuterRef("topic"))
     off = Personalization.objects.filter(user=OuterRef("user"), learns=False)
-    condition: Q = (
+    return (
         Q(agent__learns=True, user__is_active=True, workflow=None, origin=None)
         & ~Q(agent__personal_data=Agent.PersonalData.UNKEPT)
         & ~Q(route=Run.IMPORTED)
         & ~Q(topic__startswith=DRAFT_TOPIC_PREFIX)
-        & ~Exists(hidden)
-        & ~Exists(visitors)
-        & ~Exists(off)
+        & ~Q(Exists(hidden))
+        & ~Q(Exists(visitors))
+        & ~Q(Exists(off))
     )
-    return condition
