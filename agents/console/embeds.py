@@ -28,6 +28,7 @@ from agents.models.types import AnyUser
 from agents.runs import pubsub
 from agents.tools.search import SearchTool
 from agents.web.origin import origin_of
+from agents.web.presentation.formats.dates import timestamp
 from agents.web.sandbox import allow_frames
 
 from . import embed_examples
@@ -80,6 +81,7 @@ class EmbedForm(forms.ModelForm):
         if "approver" in choices:
             people = User.objects.exclude(pk__in=visitor_accounts().values("pk"))
             kept = Q(is_active=True, is_staff=True) | Q(pk=self.instance.approver_id)
+            self.initial.setdefault("approver", self.editor)
             choices["approver"].queryset = people.filter(kept).order_by("username")
         saved = {
             (quota.is_shared, quota.window): quota.limit for quota in _quotas(self.instance)
@@ -169,7 +171,7 @@ class EmbedAdmin(SwitchableAdmin):
 
     @admin.display(description=gettext_lazy("last used"), ordering="used_at")
     def last_used(self, embed: Any) -> Any:
-        return embed.used_at or "—"
+        return timestamp(embed.used_at)
 
     def changed_message(self, count: int, values: dict[str, bool]) -> str:
         sentence = _("%(count)d enabled.") if values["enabled"] else _("%(count)d disabled.")
