@@ -99,7 +99,7 @@ screenshots: .venv/dev chromium ## take the screenshots for the README
 	@$(BIN)/python -m tests.browser.screenshots
 
 messages: .venv/dev ## collect and compile the translations (needs gettext)
-	@$(BIN)/python manage.py makemessages -l ja --no-obsolete --no-location --no-wrap --ignore .venv --ignore tests
+	@$(BIN)/python manage.py makemessages -l ja --no-obsolete --no-location --no-wrap --ignore .venv --ignore var --ignore tests
 	@$(BIN)/python manage.py compilemessages -l ja --ignore .venv
 
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --extra web --group local-models
