@@ -4,7 +4,7 @@
 // else's business, and only a sent message has an agent that says whether personal data in it
 // may be saved. They survive a reload, a closed tab and a restart of the browser. On a shared
 // computer, signing out deletes them, and so does another user who signs in. Temporary chats
-// have none. Other devices don't see them.
+// and chats of users whom another site signs in have none. Other devices don't see them.
 //
 // Every tab has its own record, so that two tabs with the same chat don't overwrite each other.
 // A tab without one takes over the newest; if that belongs to an open tab, it writes it again.
@@ -15,9 +15,10 @@ const MAX_DRAFTS = 50;
 const SAVE_DELAY_MS = 300;
 
 const form = document.getElementById("ask");
-const isTemporary = "temporary" in (document.getElementById("main")?.dataset ?? {});
+const chat = document.getElementById("main")?.dataset ?? {};
+const hasNoDrafts = "temporary" in chat || "noDrafts" in chat;
 const userPrefix = `${PREFIX}${form?.dataset.user}-`;
-const chatId = document.getElementById("main")?.dataset.session ?? "new";
+const chatId = chat.session ?? "new";
 // A field that was emptied here, or sent, isn't filled with another tab's text.
 const EMPTIED_KEY = `ashiato-emptied-${chatId}`;
 let saveTimer;
@@ -51,7 +52,7 @@ export function saveDraftSoon(current) {
 
 export function saveDraft(text, id, files = "") {
   cancelSaving();
-  if (isTemporary) return;
+  if (hasNoDrafts) return;
   if (!text && !files) {
     attemptStorage(() => sessionStorage.setItem(EMPTIED_KEY, ""));
     return removeKey(draftKey);
@@ -71,7 +72,7 @@ function cancelSaving() {
 
 // Returns this tab's draft of this chat, or the newest that another tab left.
 export function takeDraft() {
-  if (isTemporary) return null;
+  if (hasNoDrafts) return null;
   const own = readDraft(draftKey);
   if (own?.text || own?.files) return own;
   if (attemptStorage(() => sessionStorage.getItem(EMPTIED_KEY) !== null)) return null;

@@ -62,6 +62,15 @@ def test_it_has_no_cookies_and_nothing_of_who_is_signed_in(embed, person):
     assert not select(response, "a[href^='/'], nav")
 
 
+@pytest.mark.parametrize(("audience", "has_drafts"), [("anonymous", True), ("both", False)])
+def test_users_of_a_site_can_share_a_computer_so_their_drafts_are_not_kept(
+    make_embed, audience, has_drafts
+):
+    page = frame(make_embed(audience=audience))
+
+    assert ("data-no-drafts" in page.content.decode()) is not has_drafts
+
+
 @pytest.mark.parametrize(
     "query", ["?host=https://evil.example", "?host=https://www.example.com.evil.example"]
 )
