@@ -312,6 +312,7 @@ REFUSED = {
         "os.chown({path!r}, 1, 1)",
         "os.utime({path!r})",
         "os.setxattr({path!r}, 'user.a', b'1')",
+        "fcntl.ioctl(os.open(os.__file__, 0), 0x40086602, bytearray(8))",  # its flags
         "sqlite3.connect({path!r}).execute('SELECT 1')",
     ],
     "files of the machine": [
@@ -349,6 +350,8 @@ REFUSED = {
         "libc('ptrace', 16, {parent}, 0, 0)",
         "libc('process_vm_readv', {parent}, None, 0, None, 0, 0)",
     ],
+    "life after the server": ["libc('prctl', 1, 0, 0, 0, 0)"],
+    "more of the disk": ["libc('fallocate', os.open('a', 66), 1, ctypes.c_long(0), 1 << 24)"],
     "the kernel": [
         "libc('unshare', 0x10000000)",
         "libc('mount', b'none', b'/', b'tmpfs', 0, None)",
@@ -575,6 +578,55 @@ async def test_ten_files_are_saved_and_the_others_named():
 
     assert len(result.attachments) == files.MAX_FILES
     assert "11.txt: not saved" in result.output
+
+
+async def test_only_some_files_are_checked(monkeypatch):
+    checked = []
+
+    def check(name, data, mime_type):
+        checked.append(name)
+        raise files.FileRejected("damaged")
+
+    runner = RunPythonTool(check)
+    code = "for n in range(60): open(f'{n:02}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n')"
+    result = await runner.execute({"code": code})
+
+    assert len(checked) == files.MAX_CHECKED_FILES
+    assert "59.png: not saved" in result.output
+
+
+async def test_links_to_a_large_file_of_the_chat_are_not_read_whole(monkeypatch):
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1_000)
+    sizes = []
+    read = files._read
+
+    def read_and_note(*arguments):
+        data = read(*arguments)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(files, "_read", read_and_note)
+    chat_files = [chat_file("large.txt", b"a" * 50_000)]
+    result = await run("import os\nos.link('large.txt', 'b.txt')", chat_files=chat_files)
+
+    assert "b.txt: not saved: too large" in result.output
+    assert sorted(sizes) == [1_001, 50_000]
+
+
+async def test_a_long_name_of_three_bytes_per_letter_is_cut():
+    name = "売" * 200 + ".csv"
+    result = await run("import os\nos.listdir()", chat_files=[chat_file(name, b"a")] * 2)
+
+    assert len(eval(result.output)) == 2
+    assert ".csv" in result.output
+
+
+@pytest.mark.parametrize("cell", ["-" + "1" * 100_000 + "x", "-1" + " " * 100_000 + "x"])
+def test_a_long_cell_that_is_nearly_a_number_takes_no_time(cell):
+    started = time.process_time()
+
+    assert files.without_formulas(cell.encode(), ",") == f"'{cell}\n".encode()
+    assert time.process_time() - started < 1
 
 
 async def test_a_name_with_invisible_characters_is_cleaned():

@@ -49,7 +49,9 @@ def main() -> int:
     except BaseException as error:
         exit_code = EXIT_MEMORY if isinstance(error, MemoryError) else EXIT_ERROR
         summary = traceback.TracebackException.from_exception(error)
-        error.__traceback__ = None  # frees what the code had in memory
+        # What the code had in memory is needed for what follows.
+        error.__traceback__ = None
+        module.__dict__.clear()
         keep_code_frames(summary)
         sys.stdout.write(without_paths("".join(summary.format()), request["folder"]))
         return exit_code

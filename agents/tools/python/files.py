@@ -21,8 +21,11 @@ from agents.engine.tool import IMAGE_TYPES, Attachment
 
 MAX_CHAT_FILES = 20
 MAX_CHAT_BYTES = 100_000_000
-MAX_NAME_CHARS = 100
+# Less than the 255 that file systems take, with a number for a second file of the name.
+MAX_STEM_BYTES = 180
+MAX_SUFFIX_BYTES = 60
 MAX_FILES = 10
+MAX_CHECKED_FILES = 20  # a check of a picture can take as long as the code
 MAX_FILE_BYTES = 5_000_000
 # While the code runs: more than that is written only to fill the disk.
 MAX_ENTRIES = 200
@@ -37,7 +40,10 @@ TEXT_TYPES = {
 }
 SVG = "image/svg+xml"
 TABLE_DELIMITERS = {"text/csv": ",", "text/tab-separated-values": "\t"}
-NUMBER = re.compile(r"\s*[-+]?(\d[\d,_ ]*)?\.?\d*(e[-+]?\d+)?\s*%?\s*", re.IGNORECASE)
+# Nothing in it is tried twice: a cell can be as long as the file, and a match stops all threads.
+NUMBER = re.compile(
+    r"\s*+[-+]?(?:\d[\d,_ ]*+)?+(?:\.\d*+)?+(?:e[-+]?\d++)?+\s*+%?+\s*+", re.IGNORECASE
+)
 IMAGE_ENDINGS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 
 # Takes an image's name, bytes and type, and returns what is saved and its type.
@@ -110,10 +116,10 @@ class CodeFolder:
         """Return what the code wrote, and a note for each file that is left out."""
         attachments: list[Attachment] = []
         notes: list[str] = []
-        for name, data in self._contents():
+        for number, (name, data) in enumerate(self._contents()):
             shown_name = clean_name(name)
             try:
-                if len(attachments) >= MAX_FILES:
+                if len(attachments) >= MAX_FILES or number >= MAX_CHECKED_FILES:
                     raise FileRejected(_("only %(limit)s files are saved", limit=MAX_FILES))
                 attachments.append(_checked(shown_name, data, check))
             except FileRejected as error:
@@ -126,7 +132,9 @@ class CodeFolder:
     def _contents(self) -> Iterator[tuple[str, bytes | None]]:
         """Yield new and changed files by name, without bytes if it isn't a usable file."""
         for name in sorted(os.listdir(self.path))[:MAX_ENTRIES]:
-            data = _read(self.path / name)
+            # Links can make one of the chat's large files many.
+            max_bytes = MAX_CHAT_BYTES if name in self._digests else MAX_FILE_BYTES + 1
+            data = _read(self.path / name, max_bytes)
             if data is None or sha256(data).hexdigest() != self._digests.get(name):
                 yield name, data
 
@@ -149,20 +157,19 @@ def clean_name(name: str) -> str:
     last = name.replace("\\", "/").rpartition("/")[2]
     visible = "".join(c if c.isprintable() else " " for c in last)
     path = PurePath(" ".join(visible.split()).strip(". ") or "file")
-    return f"{path.stem[:MAX_NAME_CHARS]}{path.suffix[:20]}"
+    stem = path.stem.encode()[:MAX_STEM_BYTES].decode(errors="ignore")
+    return stem + path.suffix.encode()[:MAX_SUFFIX_BYTES].decode(errors="ignore")
 
 
-def _read(path: Path) -> bytes | None:
-    """Return a regular file's bytes; None for a link, a pipe and what is too large."""
+def _read(path: Path, max_bytes: int) -> bytes | None:
+    """Return the first bytes of a regular file; None for a link and a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_CHAT_BYTES:
-            return None
-        return file.read()
+        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return file.read(max_bytes) if is_regular else None
 
 
 def _checked(name: str, data: bytes | None, check: FileCheck) -> Attachment:

@@ -89,6 +89,8 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "mkdirat": (258, 34),
     "mknod": (133, None),
     "mknodat": (259, 33),
+    # It can reserve more of the disk than a file may have bytes.
+    "fallocate": (285, 47),
     "sync": (162, 81),
     "syncfs": (306, 267),
     # Memory that isn't the child's own, or outlives it.
@@ -122,6 +124,11 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "syslog": (103, 116),
 }
 PRLIMIT = (302, 261)
+PRCTL = (157, 167)
+SET_PARENT_DEATH_SIGNAL = 1
+IOCTL = (16, 29)
+# TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what Python asks of its own files.
+FILE_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 FCNTL = (72, 25)
 # F_SETOWN, F_SETSIG, F_SETOWN_EX: the kernel then sends a signal to any process of the user.
 SIGNAL_COMMANDS = (8, 10, 15)
@@ -150,4 +157,8 @@ def refused_calls(machine: str = platform.machine()) -> list[Rule]:
     # Its own limits, but not those of the server.
     rules.append(Rule(call=PRLIMIT[column], argument=0, values=(0,), is_allowed=True))
     rules.append(Rule(call=FCNTL[column], argument=1, values=SIGNAL_COMMANDS))
+    # It ends with the server.
+    rules.append(Rule(call=PRCTL[column], argument=0, values=(SET_PARENT_DEATH_SIGNAL,)))
+    # Others change attributes of a file that is only open for reading.
+    rules.append(Rule(call=IOCTL[column], argument=1, values=FILE_COMMANDS, is_allowed=True))
     return rules
