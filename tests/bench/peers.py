@@ -78,6 +78,10 @@ def measure(size: Size) -> list[dict]:
     return rows(readings, RELAY, ["cpu ms / 1000"])
 
 
+def version(name: str) -> str:
+    return PACKAGES[name][0].partition("==")[2]
+
+
 def is_installed(name: str) -> bool:
     return (HOME / name / "installed").exists()
 
@@ -160,14 +164,14 @@ def _post_json(url: str, body: dict, token: str = "") -> str:
         return orjson.loads(response.read())["token"]
 
 
-def install() -> None:
+def install(*names: str) -> None:
     """Install the peers; those that can't be installed are reported and skipped."""
-    for name, packages in PACKAGES.items():
+    for name in names or PACKAGES:
         if is_installed(name):
             continue
         print(f"Installing {name}…", flush=True)
         try:
-            _install(HOME / name, packages)
+            _install(HOME / name, PACKAGES[name])
         except subprocess.CalledProcessError as error:
             print(f"{name} cannot be installed here and is left out: {error}", flush=True)
 

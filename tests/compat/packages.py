@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -41,7 +42,7 @@ UVX_PACKAGES = (
     "mcp-server-git==2026.10.19",
     "mcp-server-time==2026.10.19",
 )
-NODE = "22.23.3"  # as a package of npm
+NODE = "24.21.0"  # as a package of npm
 NODE_PACKAGES = HERE / "package.json"
 NPM_REASON = re.compile(r"^npm error (?:notarget|404) +(.+)", re.MULTILINE)
 
@@ -75,25 +76,40 @@ def python_programs(name: str) -> Path:
     return folder / "bin"
 
 
-async def node_packages(name: str, *packages: str) -> Path:
-    """Install packages of npm; return the folder in which scripts find them."""
-    if shutil.which("npm") is None:
-        raise NotTried("npm isn't installed.")
+async def node_packages(name: str, *packages: str, builds: Sequence[str] | None = None) -> Path:
+    """Install packages of npm, once; return the folder in which scripts find them.
+
+    With `builds`, only these run their install scripts, which compile or fetch programs.
+    """
+    path = node_path()
+    declared = json.loads(NODE_PACKAGES.read_text())
+    wanted = {
+        "private": True,
+        "type": "module",
+        "dependencies": {package: declared["dependencies"][package] for package in packages},
+        # Newer versions of these need packages that the registry doesn't have.
+        "overrides": declared["overrides"],
+    }
     folder = HOME / name
+    stamp = folder / "installed.txt"
+    text = json.dumps([wanted, builds])
+    if stamp.exists() and stamp.read_text() == text:
+        return folder
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text('{"private": true, "type": "module"}')
-    pinned = [
-        package if "@" in package[1:] else f"{package}@{version(package)}"
-        for package in packages
-    ]
-    npm = ("npm", "install", "--loglevel=error", "--no-save", "--prefix", str(folder))
-    await asyncio.to_thread(_run, *npm, *pinned)
+    (folder / "package.json").write_text(json.dumps(wanted))
+    (folder / "package-lock.json").unlink(missing_ok=True)
+    options = ("--loglevel=error", "--legacy-peer-deps", "--prefix", str(folder))
+    scripts = () if builds is None else ("--ignore-scripts",)
+    await asyncio.to_thread(_run, "npm", "install", *options, *scripts, PATH=path)
+    if builds:
+        await asyncio.to_thread(_run, "npm", "rebuild", *options, *builds, PATH=path)
+    stamp.write_text(text)
     return folder
 
 
 @cache
 def node_path() -> str:
-    """Return a PATH with Node.js as MCP's suite needs it, installed if ours is older."""
+    """Return a PATH with a Node.js that all clients accept, installed if ours is older."""
     found = os.environ["PATH"]
     if (node := shutil.which("node")) is None:
         raise NotTried("Node.js isn't installed.")
@@ -110,11 +126,18 @@ def node_path() -> str:
     return f"{binaries}:{found}"
 
 
-def _run(*command: str) -> None:
+def _run(*command: str, **variables: str) -> None:
     try:
         subprocess.run(
-            command, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+            env=os.environ | variables,
         )
+    except FileNotFoundError as error:
+        raise NotTried(f"{command[0]} isn't installed.") from error
     except subprocess.CalledProcessError as error:
         output = error.stderr or error.stdout
         lines = NPM_REASON.findall(output) or output.strip().splitlines()[-1:] or ["no output"]

@@ -7,7 +7,7 @@ from typing import Literal
 Outcome = Literal["works", "says why not", "fails", "not tried"]
 Check = Callable[[], Awaitable[str]]
 
-CHECK_SECONDS = 1200
+CHECK_SECONDS = 1800
 
 
 class NotTried(Exception):

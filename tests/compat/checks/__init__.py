@@ -7,6 +7,8 @@ from tests.compat.checks import (  # noqa: F401, I001
     rest,
     a2a,
     openai_clients,
+    chat_products,
+    n8n,
     ci,
     editors,
     webhooks,

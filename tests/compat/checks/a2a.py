@@ -9,7 +9,15 @@ import sys
 from pathlib import Path
 
 from tests import wire
-from tests.compat.packages import installed_version, node_packages, python_programs, version
+from tests.bench.processes import child, free_port, wait_for_page
+from tests.compat.browser import browser_page
+from tests.compat.packages import (
+    installed_version,
+    node_packages,
+    node_path,
+    python_programs,
+    version,
+)
 from tests.compat.rows import NotTried, row
 from tests.compat.served import example, run, serve
 from tests.compat.table import CONFORMANCE
@@ -18,6 +26,9 @@ WAYS_IN = "Ways in"
 PAGE = "a2a.md"
 DEMO = "the demo model"
 AG_UI = "@ag-ui/client"
+RUNTIME = "@copilotkit/runtime"
+BUN = "bun"
+START_SECONDS = 60
 # The kit is a repository (a2aproject/a2a-tck) without releases.
 KIT_VARIABLE = "ASHIATO_A2A_TCK"
 GIVE_QUESTIONS = """
@@ -48,6 +59,64 @@ async def check_ag_ui() -> str:
     assert "assistant:" in output, output
     assert "42" in output, output
     return "an agent asked, its tool call and answer"
+
+
+@row(
+    WAYS_IN,
+    "CopilotKit",
+    version(RUNTIME),
+    real="its runtime and its React chat, bundled and in a browser",
+    played=DEMO,
+)
+async def check_copilotkit() -> str:
+    bun = await node_packages("bun", BUN) / "node_modules" / ".bin" / BUN
+    packages = ("@copilotkit/react-core", "react", "react-dom")
+    folder = await node_packages("copilotkit", RUNTIME, *packages, builds=())
+    # The agent that asks before each call.
+    server, page = (
+        example(PAGE, language, number).replace("helper", "careful")
+        for language, number in (("js", 1), ("jsx", 0))
+    )
+    (folder / "server.mjs").write_text(server)
+    (folder / "page.jsx").write_text(page)
+    await run(str(bun), "build", str(folder / "page.jsx"), "--outdir", str(folder / "page"))
+    port = free_port()
+    log = folder / "server.log"
+    log.write_text("")
+    async with serve() as ashiato:
+        env = {"ASHIATO_URL": ashiato.url, "ASHIATO_KEY": ashiato.key, "PORT": str(port)}
+        env |= {"PATH": node_path(), "COPILOTKIT_TELEMETRY_DISABLED": "true"}
+        with child(str(folder / "server.mjs"), program="node", env=env, log=log) as process:
+            url = f"http://127.0.0.1:{port}"
+            await asyncio.to_thread(
+                wait_for_page, f"{url}/api/copilotkit/info", process, log, START_SECONDS
+            )
+            await _chat_in_copilotkit(url, folder / "page")
+    return "a question, an approval, the answer"
+
+
+async def _chat_in_copilotkit(url: str, bundle: Path) -> None:
+    """Ask a question on a page with this bundle, and approve the call."""
+    html = """<!doctype html><link rel="stylesheet" href="/page/page.css">
+        <div id="root" style="height: 100vh"></div>
+        <script type="module" src="/page/page.js"></script>"""
+    async with browser_page() as page:
+        await page.route(
+            f"{url}/", lambda route: route.fulfill(body=html, content_type="text/html")
+        )
+        await page.route(
+            f"{url}/page/*",
+            lambda route: route.fulfill(path=bundle / route.request.url.rpartition("/")[2]),
+        )
+        await page.goto(f"{url}/", wait_until="commit")
+        question = page.get_by_role("textbox")
+        await question.fill("What is 6 * 7?")
+        await question.press("Enter")
+        asked = page.locator("fieldset")
+        await asked.get_by_text("calculator").wait_for()
+        await asked.get_by_role("button", name="Approve").click()
+        await page.get_by_text("The result is").wait_for()
+        assert "42" in await page.locator("body").inner_text()
 
 
 # Tests of the kit that expect what the protocol doesn't, or what no test on loopback has.

@@ -61,14 +61,17 @@ async def check_open_responses() -> str:
     folder = os.environ.get(SUITE_VARIABLE, "")
     if not folder:
         raise NotTried(f"{SUITE_VARIABLE} doesn't name the folder of the suite.")
-    zod = _copy_suite(folder)
-    programs = (await node_packages("open-responses", BUN, zod)) / "node_modules" / ".bin"
+    # It finds its packages beside it.
+    ignored = shutil.ignore_patterns("node_modules", ".git")
+    shutil.copytree(folder, SUITE_COPY, ignore=ignored, dirs_exist_ok=True)
+    packages = await node_packages("open-responses", BUN, "zod")
+    bun = packages / "node_modules" / ".bin" / BUN
     async with wire.WireServer(_reply) as model:
         script = MAKE_AGENT.format(url=model.url, agent=AGENT)
         async with serve(script=script) as ashiato:
             options = ("--base-url", f"{ashiato.url}/v1", "--model", AGENT, "--json")
             suite = ("run", str(SUITE_COPY / "bin" / "compliance-test.ts"), *options)
-            command = (str(programs / BUN), *suite, "--api-key", ashiato.key)
+            command = (str(bun), *suite, "--api-key", ashiato.key)
             report = json.loads(await run(*command, status=None))
     summary = report["summary"]
     failed = [result["name"] for result in report["results"] if result["status"] == "failed"]
@@ -121,14 +124,6 @@ async def check_curl() -> str:
         output = await run("sh", "-c", _filled(example(PAGE, "sh"), ashiato))
     assert "42" in output, output
     return "an agent asked"
-
-
-def _copy_suite(folder: str) -> str:
-    """Copy the suite, which finds its packages beside it; return the one that it needs."""
-    ignored = shutil.ignore_patterns("node_modules", ".git")
-    shutil.copytree(folder, SUITE_COPY, ignore=ignored, dirs_exist_ok=True)
-    required = json.loads((SUITE_COPY / "package.json").read_text())["dependencies"]
-    return f"zod@{required['zod']}"
 
 
 async def _run_python(program: str, number: int) -> None:
