@@ -14,7 +14,7 @@ from agents.engine.sentences import Sentence as _
 from agents.tools import sandbox
 from agents.tools.egress import EgressFailed
 from agents.tools.http.response_text import format_status
-from agents.tools.web.read_page import Page
+from agents.tools.web.read_page import MAX_URL_CHARS, Page
 from agents.tools.web.recent import RecentResults
 
 from .chunking import split_parts
@@ -41,7 +41,8 @@ SLOTS = sandbox.FairSlots(6, per_owner=2)
 
 
 def _size(page: Page) -> int:
-    return 1_000 + sum(len(passage.text) for passage in page.passages)
+    links = sum(len(text) + len(url) for text, url in page.links)
+    return 1_000 + links + sum(len(passage.text) for passage in page.passages)
 
 
 RECENT: RecentResults[Page] = RecentResults(MAX_SAVED_CHARS, _size)
@@ -69,6 +70,8 @@ def _read(url: str, owner: str) -> Page:
             if response.status != 200:
                 sentence = _("The server returned status %(status)s.")
                 raise EgressFailed(sentence.fill(status=format_status(response.status)))
+            if len(response.url) > MAX_URL_CHARS:  # after redirects
+                raise EgressFailed(_("The URL is too long."))
             path = PurePosixPath(unquote(urlsplit(response.url).path))
             # Without its ending: what the server says and the content decide what it is.
             name = re.sub(r"[.\s]+", " ", path.stem or _host(response.url)).strip()[:200]
@@ -113,7 +116,8 @@ def _page(url: str, document: ParsedDocument) -> Page:
             target = urljoin(url, address).partition("#")[0]
         except ValueError:
             continue
-        if target.startswith(("http://", "https://")) and target != url:
+        is_short = len(target) <= MAX_URL_CHARS
+        if target.startswith(("http://", "https://")) and target != url and is_short:
             links.setdefault(target, text)
     return Page(
         url=url,

@@ -116,6 +116,13 @@ async def test_results_of_a_search_and_links_of_a_page_can_be_read():
     assert opened == ["https://kyoto.example/map"]
 
 
+async def test_a_text_that_is_no_address_finds_no_page():
+    material = RunMaterial()
+    material.number([Passage(title="a", url="https://example.com/" + "a" * 3_000)])
+
+    assert material.find_page("https://[") == ""
+
+
 async def test_any_page_is_read_if_the_tool_allows_it():
     _result, opened = await read("docs.example/x?y=1", any_page=True)
 

@@ -82,7 +82,8 @@ class RunMaterial:
 
         A model's way to write it could carry data.
         """
-        return self.pages.get(page_key(url), "")
+        key = page_key(url)
+        return self.pages.get(key, "") if key else ""
 
     def record(self, response: Data) -> None:
         """Remember what a tool's result, as it is saved, adds to what was read."""
