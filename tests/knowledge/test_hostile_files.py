@@ -115,6 +115,21 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.odp", lambda: odt_with("<a>" * 1_000), "damaged or incomplete"),
     ("a.odt", lambda: files.archive({"mimetype": file_types.ODT}), "damaged or incomplete"),
     ("a.odt", lambda: files.odt(REPEATED * 3_000), "too many elements"),
+    (
+        "a.odt",
+        lambda: files.odt(REPEATED.replace("<text:p>heron</text:p>", REPEATED)),
+        "too many elements",
+    ),
+    (
+        "a.rst",
+        lambda: b"heron\n\n" + b"= " * 500 + b"=\n" + b"a\n" * 50_000,
+        "too many elements",
+    ),
+    (
+        "a.rtf",
+        lambda: b"{\\rtf1" + b" a\\cell" * 500 + b"\\row" + b" a\\cell\\row" * 20_000,
+        "too many elements",
+    ),
     ("a.rtf", lambda: b"{\\rtf1" + b"{" * 100_000, "damaged or incomplete"),
     ("a.rtf", lambda: b"{\\rtf1{\\pict " + b"ab" * 1_000_000 + b"}}", "contains no text"),
     ("a.msg", lambda: MESSAGE[:600], "old Microsoft format"),
@@ -199,6 +214,28 @@ def test_a_hostile_file_is_read_without_harm(
     assert "alert" not in written
     assert "root:" not in written
     assert len(written) < values.MAX_CHARS
+
+
+def test_a_mark_of_our_own_in_a_file_is_no_table() -> None:
+    text = b"\\begin{document}" + b"heron " * 20_000
+    table = b"\\begin{tabular}{l} egret & 1 \\\\ ibis & 2 \\end{tabular}"
+    [part] = parse(text + table + b"\0000\0 \000999\0", "a.tex").parts
+
+    assert part.text.count("egret") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.py", b"def heron():\n" + b"  nest\n" * 100_000),
+        ("a.org", b"* heron" + b" " * 100_000 + b"nest\n"),
+    ],
+)
+def test_the_time_of_a_text_grows_with_its_length_only(name: str, data: bytes) -> None:
+    started = time.process_time()
+
+    assert "heron" in parse(data, name).parts[0].text
+    assert time.process_time() - started < 5
 
 
 def test_macros_are_ignored_and_said() -> None:

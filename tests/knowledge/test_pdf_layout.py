@@ -111,6 +111,24 @@ def test_the_values_of_a_form_are_read() -> None:
     assert document.parts[0].text == "Please fill in.\n\n- Name: Ann Heron"
 
 
+def test_comparing_lines_with_each_other_is_counted_as_work() -> None:
+    upright = "".join(
+        f"{n % 500} {n // 500 * 20} m {n % 500} {n // 500 * 20 + 9} l S\n" for n in range(2_500)
+    )
+    flat = "".join(
+        f"{n % 10 * 20} {300 + n // 10} m {n % 10 * 20 + 9} {300 + n // 10} l S\n"
+        for n in range(2_500)
+    )
+    texts = "".join(files.text_at(60, 700 - 20 * n, "heron") for n in range(5))
+    source = parsers.SourceFile(
+        data=files.drawn_pdf(texts + upright + flat),
+        name="a.pdf",
+    )
+    parsers.parse(source)
+
+    assert source.work.left < values.MAX_STEPS - 100_000
+
+
 @pytest.mark.slow
 def test_a_page_of_very_many_lines_is_read_within_limits() -> None:
     drawing = "".join(f"{n % 500} 0 m {n % 500} 800 l S\n" for n in range(21_000))

@@ -40,7 +40,7 @@ TEXT_TYPES = {
 }
 SVG = "image/svg+xml"
 TABLE_DELIMITERS = {"text/csv": ",", "text/tab-separated-values": "\t"}
-# Nothing in it is tried twice: a cell can be as long as the file, and a match stops all threads.
+# Nothing in it is tried twice: a cell can be very long, and a match stops all threads.
 NUMBER = re.compile(
     r"\s*+[-+]?(?:\d[\d,_ ]*+)?+(?:\.\d*+)?+(?:e[-+]?\d++)?+\s*+%?+\s*+", re.IGNORECASE
 )

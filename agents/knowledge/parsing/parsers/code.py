@@ -54,8 +54,8 @@ def _blocks(lines: list[str], depth: int) -> Iterator[str]:
 
 
 def _next_indent(indents: list[int]) -> int:
-    deeper = sorted({indent for indent in indents if indent > min(indents)})
-    return deeper[0] if deeper else 0
+    distinct = sorted(set(indents))
+    return distinct[1] if len(distinct) > 1 else 0
 
 
 def _fitting(block: list[str], depth: int) -> Iterator[str]:

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from .values import Kind, ParsedPart
+from .values import TOO_COMPLEX, Kind, ParsedPart, UnreadableDocument
 
 MAX_CELL_CHARS = 10_000
 MAX_COLUMNS = 500
+MAX_TABLE_CELLS = 5_000_000  # also those that short rows don't have
 PART_CHARS = 150_000
 # Characters that are written without spaces between them; a reader loads no engine.
 WIDE = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
@@ -54,6 +55,8 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     cells = [[cell(text) for text in row[:MAX_COLUMNS]] for row in rows]
     cells = [row for row in cells if any(row)]
     width = max((len(row) for row in cells), default=0)
+    if width * len(cells) > MAX_TABLE_CELLS:
+        raise UnreadableDocument(TOO_COMPLEX)
     cells = [row + [""] * (width - len(row)) for row in cells]
     used = [column for column in range(width) if any(row[column] for row in cells)]
     lines = [_line([row[column] for column in used]) for row in cells]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from . import markdown, plain
-from .values import ParsedDocument, SourceFile
+from .values import ParsedDocument, SourceFile, WorkLimit
 
 UNDERLINE = re.compile(r"^([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
 GRID_LINE = re.compile(r"^\s*\+(?:[-=]+\+)+\s*$")
@@ -12,7 +12,8 @@ SIMPLE_LINE = re.compile(r"^\s*=+(?:\s+=+)+\s*$")
 DIRECTIVE = re.compile(r"^\s*\.\.\s+(?:code-block|code|sourcecode|highlight)::\s*(\w*)")
 OPTION = re.compile(r"^\s*(?:\.\.\s+(?:_|contents::|toctree::|index::|image::)|:\w[\w-]*:)")
 ROLE = re.compile(r":[\w:+.-]{1,40}:`([^`<]{1,500}?)(?:\s*<[^>`]{0,500}>)?`")
-ORG_HEADING = re.compile(r"^(\*{1,8})\s+(?:TODO\s+|DONE\s+)?(.*?)(?:\s+:[\w:@]+:)?\s*$")
+ORG_HEADING = re.compile(r"^(\*{1,8})\s++(?:TODO\s++|DONE\s++)?(.*)$")
+ORG_TAGS = re.compile(r"(?<!\s)\s+:[\w:@]+:\s*$")
 ORG_RULE = re.compile(r"^\s*\|-[-+]*\|?\s*$")
 ORG_BEGIN = re.compile(r"^\s*#\+begin_(?:src|example)\s*(\w*)", re.IGNORECASE)
 ORG_END = re.compile(r"^\s*#\+end_(?:src|example)", re.IGNORECASE)
@@ -57,13 +58,13 @@ def parse(source: SourceFile) -> ParsedDocument:
     elif source.suffix in {".tex", ".ltx"}:
         title, blocks = _tex(text)
     else:
-        title, blocks = "", list(_rst(text.split("\n")))
+        title, blocks = "", list(_rst(text.split("\n"), source.work))
     body = markdown.clean("\n".join(blocks))
     first = next((line.lstrip("# ") for line in body.split("\n") if line.startswith("#")), "")
     return ParsedDocument(title=title or first, parts=markdown.parts(body), notes=notes)
 
 
-def _rst(lines: list[str]) -> Iterator[str]:
+def _rst(lines: list[str], work: WorkLimit) -> Iterator[str]:
     levels: dict[tuple[str, bool], int] = {}
     position = 0
     while position < len(lines):
@@ -88,7 +89,10 @@ def _rst(lines: list[str]) -> Iterator[str]:
             start = position
             while position < len(lines) and lines[position].strip():
                 position += 1
-            yield f"\n{markdown.table(_simple_rows(line, lines[start:position]))}\n"
+            columns = [match.start() for match in re.finditer(r"=+", line)]
+            columns = columns[: markdown.MAX_COLUMNS]
+            work.spend((position - start) * len(columns))
+            yield f"\n{markdown.table(_simple_rows(columns, lines[start:position]))}\n"
         elif match := DIRECTIVE.match(line):
             start = position
             while position < len(lines) and (
@@ -127,8 +131,7 @@ def _grid_rows(lines: list[str]) -> list[list[str]]:
     return rows
 
 
-def _simple_rows(rule: str, lines: list[str]) -> list[list[str]]:
-    starts = [match.start() for match in re.finditer(r"=+", rule)]
+def _simple_rows(starts: list[int], lines: list[str]) -> list[list[str]]:
     ends = [*starts[1:], None]
     rows: list[list[str]] = []
     for line in lines:
@@ -164,7 +167,8 @@ def _org(text: str) -> tuple[str, list[str]]:
         elif is_code:
             blocks.append(line)
         elif match := ORG_HEADING.match(line):
-            blocks.append(f"\n{markdown.heading(len(match[1]), _org_text(match[2]))}\n")
+            heading = _org_text(ORG_TAGS.sub("", match[2]))
+            blocks.append(f"\n{markdown.heading(len(match[1]), heading)}\n")
         elif match := ORG_KEYWORD.match(line):
             title = match[2] if match[1].lower() == "title" else title
             blocks.append(match[2] if match[1].lower() == "caption" else "")
@@ -182,7 +186,7 @@ def _org_text(text: str) -> str:
 
 
 def _tex(text: str) -> tuple[str, list[str]]:
-    text = TEX_COMMENT.sub("", text)
+    text = TEX_COMMENT.sub("", text.replace("\x00", ""))  # a mark for tables, below
     _before, document, body = text.partition("\\begin{document}")
     titles = [match[2] for match in TEX_HEADING.finditer(text) if match[1] == "title"]
     body = body if document else text

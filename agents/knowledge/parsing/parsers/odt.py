@@ -117,7 +117,8 @@ class _Reader:
                 count = _repeated(cell, "number-columns-repeated")
                 cells += [text] * count
             count = _repeated(row, "number-rows-repeated")
-            self.work.spend(len(cells) * count * CELL_STEPS)
+            # A table in a cell is repeated with it.
+            self.work.spend((len(cells) * CELL_STEPS + sum(map(len, cells))) * count)
             rows += [cells] * count
         return rows
 

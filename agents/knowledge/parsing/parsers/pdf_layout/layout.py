@@ -21,7 +21,7 @@ def read_page(page: Any, work: WorkLimit) -> list[Line | Table]:
         return list(lines)
     work.spend(len(lines) * LINE_STEPS)
     rulings = find_rulings(page, work)
-    ruled = tables.ruled_tables(lines, rulings) if rulings.vertical else []
+    ruled = tables.ruled_tables(lines, rulings, work) if rulings.vertical else []
     items = _with_tables(lines, ruled)
     # Tables over the whole width come before columns of text, which can have tables, too.
     for find in (_find_aligned, _order_columns):

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from ..values import WorkLimit
 from .rulings import Ruling, Rulings
 from .words import HYPHEN, Line, Word
 
 TOUCH = 4.0  # between lines that meet
+COMPARED_PER_STEP = 2
 MAX_CELLS = 20_000
 MAX_RULED = 400  # lines of one table, in each direction
 CELL_GAP = 0.75  # of a line's height: at least this is between columns
@@ -45,11 +47,11 @@ class _Grid:
     vertical: list[Ruling]
 
 
-def ruled_tables(lines: Sequence[Line], rulings: Rulings) -> list[Table]:
+def ruled_tables(lines: Sequence[Line], rulings: Rulings, work: WorkLimit) -> list[Table]:
     """Return the tables whose columns are separated by lines."""
     tables: list[Table] = []
     taken: set[int] = set()
-    for grid in sorted(_grids(rulings), key=lambda grid: len(grid.xs) * len(grid.ys)):
+    for grid in sorted(_grids(rulings, work), key=lambda grid: len(grid.xs) * len(grid.ys)):
         left, right, bottom, top = grid.xs[0], grid.xs[-1], grid.ys[0], grid.ys[-1]
         inside: list[Word] = []
         order = -1
@@ -64,6 +66,9 @@ def ruled_tables(lines: Sequence[Line], rulings: Rulings) -> list[Table]:
                 ):
                     inside.append(word)
                     order = number if order < 0 else order
+        lines_per_cell = len(grid.horizontal) + len(grid.vertical)
+        compared = len(grid.xs) * len(grid.ys) * lines_per_cell + len(grid.ys) * len(inside)
+        work.spend((compared + len(lines)) // COMPARED_PER_STEP)
         rows = _fill(grid, inside)
         if _is_table(rows):
             words = {id(word) for word in inside}
@@ -72,7 +77,7 @@ def ruled_tables(lines: Sequence[Line], rulings: Rulings) -> list[Table]:
     return tables
 
 
-def _grids(rulings: Rulings) -> Iterator[_Grid]:
+def _grids(rulings: Rulings, work: WorkLimit) -> Iterator[_Grid]:
     """Yield the grids of lines that touch each other."""
     pending = list(rulings.vertical)
     unused = list(rulings.horizontal)
@@ -83,10 +88,12 @@ def _grids(rulings: Rulings) -> Iterator[_Grid]:
         while position < len(vertical):
             upright = vertical[position]
             position += 1
+            work.spend(len(unused) // COMPARED_PER_STEP)
             crossing = [flat for flat in unused if _touches(flat, upright)]
             unused = [flat for flat in unused if not _touches(flat, upright)]
             horizontal += crossing
             for flat in crossing:
+                work.spend(len(pending) // COMPARED_PER_STEP)
                 vertical += [other for other in pending if _touches(flat, other)]
                 pending = [other for other in pending if not _touches(flat, other)]
         if len(horizontal) < 2 or max(len(horizontal), len(vertical)) > MAX_RULED:
@@ -323,12 +330,12 @@ def _aligned_table(run: list[_Row]) -> Table | None:
         names = [word.text for row in multiple for piece in row.cells for word in piece.words]
         if sum(map(_is_figure, names)) * 2 > len(names) and len(by_words) > len(columns):
             columns = by_words
+    ends = [end for _, end in columns[:-1]]
     for row in run:
         cells: list[list[Word]] = [[] for _ in columns]
         for piece in row.cells:
             for word in piece.words:
-                starts = [n for n, (_, end) in enumerate(columns) if word.left < end]
-                cells[starts[0] if starts else -1].append(word)
+                cells[bisect_right(ends, word.left)].append(word)
         grid.append(cells)
     texts = _joined_rows(run, [[cell_text(cell) for cell in row] for row in grid])
     if not _is_tabular(texts):
