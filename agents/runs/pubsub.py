@@ -263,6 +263,5 @@ class _Inbox:
 
 def _row(run: Run, value: Mapping[str, Any]) -> RunEvent:
     """Return an event as it was published; nobody may change its data."""
-    time = datetime.fromisoformat(value["time"])
-    columns = {**value, "run_id": run.pk, "time": time}
+    columns = {**value, "run_id": run.pk, "time": datetime.fromisoformat(value["time"])}
     return read_instance(RunEvent, DEFAULT_DB_ALIAS, columns.items())
