@@ -21,13 +21,15 @@ from agents.knowledge.files import FileRefused, images, store
 from agents.knowledge.files.images import ScaledImage
 from agents.knowledge.files.store import StagedFile
 from agents.knowledge.ingestion import web_pages
-from agents.models import Agent, Collection
+from agents.models import Agent, Collection, Run, RunAttachment
 from agents.web.api_errors import ApiError
 from chat.attachments import uploads
 from chat.models import Attachment
 
 DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,", re.ASCII)
 MAX_ADDRESS_CHARS = 2_000
+MAX_RETURNED = 20
+MAX_RETURNED_BYTES = 1_000_000
 ENDINGS = {
     "image/png": "png",
     "image/jpeg": "jpg",
@@ -55,6 +57,15 @@ class _ReceivedFile:
     kind: str
     staged: StagedFile
     scaled: ScaledImage | None
+
+
+def returned_files(run: Run) -> Iterator[tuple[RunAttachment, bytes]]:
+    """Yield the files that a run's tools returned, with content; large ones are left out."""
+    sent = {ref.get("digest") for ref in run.files}
+    rows = run.attachments.filter(size__lte=MAX_RETURNED_BYTES).exclude(digest__in=sent)
+    for row in rows.select_related("file").order_by("pk")[:MAX_RETURNED]:
+        with row.open() as content:
+            yield row, content.read()
 
 
 def decode(text: str, name: str = "") -> SentFile:

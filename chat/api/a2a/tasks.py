@@ -21,15 +21,13 @@ from google.protobuf.json_format import MessageToDict
 from agents.db.sentences import translate
 from agents.engine.loop import StopReason
 from agents.models import Approval, Run
-from chat.api import waiting
+from chat.api import files, waiting
 from chat.api.calls import TOPIC_PREFIX, Caller
 from chat.api.waiting import WaitingRequest
 
 # A context is a topic of its user, so contexts of others have other names.
 CONTEXT_PREFIX = f"{TOPIC_PREFIX}a2a."
 ANSWER_ID = "answer"
-MAX_FILES = 20
-MAX_FILE_BYTES = 1_000_000
 MAX_ID_DIGITS = 19
 
 Status = Run.Status
@@ -146,12 +144,9 @@ def artifacts_of(run: Run) -> Iterator[Artifact]:
         parts.append(proto_helpers.new_data_part(run.output))
     if parts:
         yield Artifact(artifact_id=ANSWER_ID, name=ANSWER_ID, parts=parts)
-    sent = {ref.get("digest") for ref in run.files}
-    rows = run.attachments.filter(size__lte=MAX_FILE_BYTES).exclude(digest__in=sent)
-    for row in rows.select_related("file").order_by("pk")[:MAX_FILES]:
+    for row, content in files.returned_files(run):
         name = row.name or f"file.{row.extension}"
-        with row.open() as content:
-            part = Part(raw=content.read(), filename=name, media_type=row.mime_type)
+        part = Part(raw=content, filename=name, media_type=row.mime_type)
         yield Artifact(artifact_id=row.digest[:16], name=name, parts=[part])
 
 

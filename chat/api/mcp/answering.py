@@ -1,6 +1,7 @@
 """One tool call from its question to its result: progress, forms, the answer, cancellation."""
 
 import asyncio
+import base64
 import json
 from contextlib import aclosing
 from typing import Any
@@ -9,6 +10,7 @@ from uuid import uuid4
 import anyio
 import mcp_types as wire
 from django.core.exceptions import PermissionDenied
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 from mcp.server.context import ServerRequestContext
@@ -16,7 +18,7 @@ from mcp.server.context import ServerRequestContext
 from agents.access import api_keys
 from agents.db.sentences import translate
 from agents.engine.events import Event, EventType
-from agents.models import Run
+from agents.models import Run, RunAttachment
 from agents.review.replays.replay_timeline import describe_event
 from agents.runs import pubsub
 from agents.web.api_errors import ApiError
@@ -25,7 +27,7 @@ from agents.web.presentation.evidence_fragments import source_names
 from agents.web.presentation.formats import status_text
 from agents.web.presentation.formats.formatting import one_line
 from agents.web.presentation.formats.links import chat_url
-from chat.api import calls
+from chat.api import calls, files
 from chat.models import Message
 
 from . import approval_forms, handshake, tools
@@ -35,6 +37,7 @@ START_SECONDS = 60.0
 START_POLL_SECONDS = 0.2
 STOP_SECONDS = 10.0
 ELICITATION = "elicitation"
+MAX_TEXT_BYTES = 100_000  # of a file that a client's model reads as a whole
 
 CallResult = wire.CallToolResult | wire.InputRequiredResult
 Context = ServerRequestContext[Any, Any]
@@ -206,5 +209,30 @@ def _as_result(
     }
     if run.output is not None:
         data["output"] = run.output
-    content: list[wire.ContentBlock] = [wire.TextContent(text=text)]
-    return wire.CallToolResult(content=content, structured_content=data, is_error=is_error)
+    blocks: list[wire.ContentBlock] = [wire.TextContent(text=text)]
+    for row, content in files.returned_files(run):
+        address = call.url(reverse("trace:attachment", args=[run.pk, row.digest]))
+        blocks.append(_as_block(row, content, address))
+    return wire.CallToolResult(content=blocks, structured_content=data, is_error=is_error)
+
+
+def _as_block(row: RunAttachment, content: bytes, address: str) -> wire.ContentBlock:
+    """Return a file that a tool returned as clients display it or give it to their model."""
+    kind = row.mime_type.partition("/")[0]
+    if kind == "image":
+        data = base64.b64encode(content).decode()
+        return wire.ImageContent(data=data, mime_type=row.mime_type)
+    if kind == "audio":
+        data = base64.b64encode(content).decode()
+        return wire.AudioContent(data=data, mime_type=row.mime_type)
+    is_text = kind == "text" or row.mime_type == "application/json"
+    if is_text and len(content) <= MAX_TEXT_BYTES:
+        text = content.decode(errors="replace")
+        resource = wire.TextResourceContents(uri=address, mime_type=row.mime_type, text=text)
+        return wire.EmbeddedResource(resource=resource)
+    return wire.ResourceLink(
+        uri=address,
+        name=row.name or f"file.{row.extension}",
+        mime_type=row.mime_type,
+        size=row.size,
+    )

@@ -1,5 +1,6 @@
 """Approvals and questions of a run as forms that an MCP client displays to its user."""
 
+import json
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -10,7 +11,6 @@ from django.utils.translation import gettext as _
 
 from agents.models import ApiKey, Approval, Run
 from agents.runs.approvals import MAX_ANSWER_CHARS, MAX_REASON_CHARS
-from agents.runs.question_answers import form_fields
 from agents.web.api_errors import ApiError
 from agents.web.presentation import ApprovalView
 from chat.api import calls, waiting
@@ -97,9 +97,9 @@ def _question(view: ApprovalView) -> str:
 
 def _schema(row: Approval) -> dict[str, Any]:
     if row.is_elicitation:
-        properties = {field.name: _property(field) for field in form_fields(row)}
-        required = [field.name for field in form_fields(row) if field.is_required]
-        return {"type": "object", "properties": properties, "required": required}
+        # The tool's own, which was checked when it asked: choices keep their labels.
+        schema: dict[str, Any] = json.loads(row.arguments).get("schema") or {}
+        return {"type": "object", "properties": {}, **schema}
     if row.is_question:
         answer = {"type": "string", "title": _("Answer"), "maxLength": MAX_ANSWER_CHARS}
         return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
@@ -108,25 +108,3 @@ def _schema(row: Approval) -> dict[str, Any]:
         "reason": {"type": "string", "title": _("Reason"), "maxLength": MAX_REASON_CHARS},
     }
     return {"type": "object", "properties": properties, "required": ["decision"]}
-
-
-def _property(field: Any) -> dict[str, Any]:
-    """Return a field of a tool's own form, as this protocol writes it."""
-    about = {"title": field.label, "description": field.description, "default": field.default}
-    shown = {name: value for name, value in about.items() if value not in ("", None)}
-    values = [value for value, _label in field.options]
-    match field.kind:
-        case "choice":
-            return {"type": "string", "enum": values, **shown}
-        case "choices":
-            return {"type": "array", "items": {"type": "string", "enum": values}, **shown}
-        case "number" | "integer":
-            limits = {"minimum": field.least, "maximum": field.most}
-        case "text":
-            limits = {"minLength": field.least, "maxLength": field.most}
-        case _:
-            limits = {}
-    kind = "string" if field.kind == "text" else field.kind
-    set_limits = {name: value for name, value in limits.items() if value is not None}
-    format = {"format": field.format} if field.format else {}
-    return {"type": kind, **format, **set_limits, **shown}

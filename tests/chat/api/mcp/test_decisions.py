@@ -20,6 +20,7 @@ SCHEMA = {
         "email": {"type": "string", "format": "email", "title": "Email"},
         "count": {"type": "integer", "minimum": 1, "maximum": 9, "default": 3},
         "color": {"type": "string", "enum": ["r", "g"]},
+        "size": {"type": "string", "oneOf": [{"const": "s", "title": "Small"}]},
         "agree": {"type": "boolean"},
     },
     "required": ["email"],
@@ -124,5 +125,6 @@ async def test_a_running_tool_asks_with_its_own_form(era, connect, scripted, mon
     assert message == "Who are you?"
     assert schema["required"] == ["email"]
     assert schema["properties"]["color"]["enum"] == ["r", "g"]
+    assert schema["properties"]["size"]["oneOf"] == [{"const": "s", "title": "Small"}]
     assert result.content[0].text == "Done."
     assert "ana@example.com" in json.dumps(model.requests[1]["messages"])

@@ -8,11 +8,15 @@ from django.contrib.auth.models import Group
 
 from agents import runs
 from agents.access import api_keys
+from agents.catalog.tools import tool_factory
 from agents.db import database
-from agents.engine.testing import Says
+from agents.engine import ToolResult, function_tool
+from agents.engine.testing import Call, Says
+from agents.engine.tool import Attachment as EngineAttachment
 from agents.models import Agent, ApiKey, Run, Workflow, WorkflowVersion
 from chat.models import Attachment, ChatSession
 from tests.chat.api.mcp.conftest import ERAS
+from tests.pictures import png, wav
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -56,6 +60,32 @@ async def test_an_agent_answers_with_its_steps_as_progress(era, connect, scripte
     assert "calculator called" in [message for _number, message in reports]
     assert [number for number, _message in reports] == sorted({n for n, _m in reports})
     assert run.api_key_id == (await ApiKey.objects.aget()).pk
+
+
+async def test_files_that_tools_return_are_content(connect, scripted, monkeypatch, address):
+    @function_tool
+    def draw() -> ToolResult:
+        """Draws."""
+        files = (
+            EngineAttachment(data=png(), mime_type="image/png"),
+            EngineAttachment(data=wav(), mime_type="audio/wav"),
+            EngineAttachment(data=b"a,b", mime_type="text/csv", name="table.csv"),
+            EngineAttachment(data=b"%PDF-", mime_type="application/pdf", name="report.pdf"),
+        )
+        return ToolResult("Drawn.", attachments=files)
+
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: draw)
+    scripted(Says(calls=(Call("draw", "{}"),)), Says(answer="Here."))
+    async with connect() as client:
+        result = await client.call_tool("helper", {"question": "Draw"})
+
+    text, image, sound, table, report = result.content
+    assert text.text == "Here."
+    assert (image.type, image.mime_type) == ("image", "image/png")
+    assert (sound.type, sound.mime_type) == ("audio", "audio/wav")
+    assert (table.type, table.resource.text) == ("resource", "a,b")
+    assert (report.type, report.name) == ("resource_link", "report.pdf")
+    assert str(report.uri).startswith(address.replace("/mcp", "/traces/"))
 
 
 async def test_each_user_sees_what_they_may_ask(connect, stranger, agent):
