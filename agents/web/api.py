@@ -1,7 +1,7 @@
 """A run's events for pages and for scripts with a session, as server-sent events."""
 
-import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -12,16 +12,29 @@ from agents.access.authentication import SessionStore
 from agents.access.requests import UserRequest
 from agents.db import database
 from agents.engine.events import Event
+from agents.llm.wire.json_codec import encode
 from agents.models import Run
 
 from . import event_feed
 from .event_feed import Reader
 
 MAX_SEQ_DIGITS = 10
+STILL_HERE = b": still here\n\n"  # a comment
+
+
+class EventStream(StreamingHttpResponse):
+    """A streamed response whose pieces go to the server as they are.
+
+    Django would pass each through two more generators, and leave the first one open when a
+    client disconnects.
+    """
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._iterator  # type: ignore[attr-defined]
 
 
 @require_GET
-async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
+async def events(request: UserRequest, pk: int) -> EventStream:
     """Stream everything after `Last-Event-ID` (or `?after=`), then live events to the end."""
     run, reader = await database.run(_find, request, pk)
     return stream_response(sse_frames(event_feed.events(run, reader, first_seq(request))))
@@ -34,22 +47,23 @@ def first_seq(request: HttpRequest) -> int:
     return int(text) if is_number else 0
 
 
-def stream_response(stream: AsyncIterator[str | bytes]) -> StreamingHttpResponse:
+def stream_response(stream: AsyncIterator[bytes]) -> EventStream:
     """Return server-sent events that no proxy holds back."""
-    response = StreamingHttpResponse(stream, content_type="text/event-stream")
+    response = EventStream(stream, content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def sse_frames(stream: AsyncIterator[Event | None]) -> AsyncIterator[str]:
+async def sse_frames(stream: AsyncGenerator[Event | None, None]) -> AsyncIterator[bytes]:
     """Yield events as server-sent events, and a comment when none came for a while."""
-    async for event in stream:
-        if event is None:
-            yield ": still here\n\n"
-        else:
-            data = json.dumps(event.to_dict(), ensure_ascii=False)
-            yield f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
+    async with aclosing(stream) as events:
+        async for event in events:
+            if event is None:
+                yield STILL_HERE
+            else:
+                head = f"id: {event.seq}\nevent: {event.type}\n"
+                yield b"%bdata: %b\n\n" % (head.encode(), encode(event.to_dict()))
 
 
 def _find(request: UserRequest, pk: int) -> tuple[Run, Reader]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -49,7 +49,9 @@ def open_run(
     )
 
 
-async def events(run: Run, reader: Reader, after: int = 0) -> AsyncIterator[Event | None]:
+async def events(
+    run: Run, reader: Reader, after: int = 0
+) -> AsyncGenerator[Event | None, None]:
     """Yield events after this number to the end of the run; None when none came for a while.
 
     It ends early if the reader loses access.

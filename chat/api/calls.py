@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -61,7 +61,7 @@ class Caller:
         return self.key.user
 
     def require(self, scope: str) -> None:
-        """Raise PermissionDenied if the key may not do this."""
+        """Raise InsufficientScope if the key may not do this."""
         require(self.key, scope)
 
     def runs(self) -> QuerySet[Run]:
@@ -271,8 +271,9 @@ async def follow(
         )
     _open_streams[key.pk] += 1
     try:
-        async for event in event_feed.events(run, reader, after):
-            yield event
+        async with aclosing(event_feed.events(run, reader, after)) as events:
+            async for event in events:
+                yield event
     finally:
         _open_streams[key.pk] -= 1
 

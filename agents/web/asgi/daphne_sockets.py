@@ -38,8 +38,12 @@ class BackpressureMixin(Server):
             # Sent directly: Daphne's checks always pass for an open socket.
             protocol.sendMessage(message["text"].encode())
             return
-        await super().handle_reply(protocol, message)
-        if message.get("more_body"):
+        if not message.get("more_body"):
+            await super().handle_reply(protocol, message)
+            return
+        # Directly, too: it ignores a connection that is closed.
+        protocol.handle_reply(message)
+        if protocol.channel and _unsent_bytes(protocol.channel.transport) > LOW_WATER_BYTES:
             await _wait_for_reader(protocol)
 
 
@@ -93,21 +97,28 @@ class LowLatencySocket(WebSocketProtocol):
             logger.info("%r doesn't read its data. Connection closed.", self)
             self.dropConnection(abort=True)
             return
-        transport = self.transport
-        # Data may have to be encrypted first, or can't be delivered any more.
-        if not (
-            sync
-            or chopsize
-            or self.send_queue
-            or unsent
-            or transport.TLS
-            or transport.disconnecting
-            or not transport.connected
-        ):
-            sent_count = transport.writeSomeData(data)
-            data = data[sent_count:] if isinstance(sent_count, int) else data
+        if not (sync or chopsize or self.send_queue):
+            data = write_at_once(self.transport, data)
         if data:
             super().sendData(data, sync, chopsize)
+
+
+def write_at_once(transport: Any, data: bytes) -> bytes:
+    """Write what the system accepts now, if nothing is before it; return the rest.
+
+    Twisted would write it in the next iteration of the event loop, and register a writer for
+    that, which costs more than sending it.
+    """
+    # Data may have to be encrypted first, or can't be delivered any more.
+    if (
+        transport.TLS
+        or transport.disconnecting
+        or not transport.connected
+        or _unsent_bytes(transport)
+    ):
+        return data
+    sent_count = transport.writeSomeData(data)
+    return data[sent_count:] if isinstance(sent_count, int) else data
 
 
 def _unsent_bytes(transport: Any) -> int:

@@ -11,6 +11,7 @@ says so, and the connection is closed. A user's files arrive a few at a time.
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -24,6 +25,7 @@ from agents.db import database
 
 from .. import error_pages
 from . import body_limits
+from .daphne_sockets import write_at_once
 from .request_body import BodyRequest
 
 logger = logging.getLogger(__name__)
@@ -176,6 +178,11 @@ class TimedChannel(HTTPChannel):
         for request in self.requests:
             request.end_turn()
         super().connectionLost(reason)
+
+    def writeSequence(self, iovec: Iterable[bytes]) -> None:
+        """Write a piece of a streamed response."""
+        if rest := write_at_once(self.transport, b"".join(iovec)):
+            self.transport.write(rest)
 
     def hold(self, reason: str) -> None:
         """Read nothing more until every reason is released."""

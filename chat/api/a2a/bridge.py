@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.datastructures import CaseInsensitiveMapping
 from django.utils.translation import gettext as _
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Match, Route
 from starlette.types import Message, Scope
 
+from agents.web.api import STILL_HERE, EventStream
 from agents.web.api_errors import ApiError
 
 PING_SECONDS = 15.0
@@ -46,7 +47,7 @@ async def respond(
     headers = CaseInsensitiveMapping(response.headers)
     kept = {name: headers[name] for name in headers if name.lower() not in SKIPPED_HEADERS}
     if isinstance(response, EventSourceResponse):
-        return StreamingHttpResponse(_stream(response), headers=kept)
+        return EventStream(_stream(response), headers=kept)
     return HttpResponse(response.body, status=response.status_code, headers=kept)
 
 
@@ -83,7 +84,7 @@ async def _stream(response: EventSourceResponse) -> AsyncIterator[bytes]:
             pending = pending or asyncio.ensure_future(anext(events))
             done, _pending = await asyncio.wait([pending], timeout=PING_SECONDS)
             if not done:
-                yield b": still here\n\n"
+                yield STILL_HERE
                 continue
             event = pending.result()
             pending = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ag_ui.core import BaseEvent, ResumeEntry
 from ag_ui.encoder import EventEncoder
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
@@ -17,7 +17,7 @@ from agents.db import database
 from agents.engine.events import EventType
 from agents.models import Approval, Run
 from agents.runs import event_store
-from agents.web.api import stream_response
+from agents.web.api import STILL_HERE, EventStream, stream_response
 from agents.web.api_access import ApiRequest
 from agents.web.api_errors import ApiError
 from agents.web.origin import origin_of
@@ -35,7 +35,7 @@ _encoder = EventEncoder()
 
 
 @require_POST
-async def run_agent(request: ApiRequest, agent: str) -> StreamingHttpResponse:
+async def run_agent(request: ApiRequest, agent: str) -> EventStream:
     """Ask an agent, or give its run what it waits for, and stream what follows."""
     caller = Caller(request.api_key)
     # In a thread, because it may contain files.
@@ -116,17 +116,21 @@ async def _continue(
 
 async def _stream(
     translator: Translator, trace_url: str, events: AsyncGenerator[BaseEvent | None, None]
-) -> AsyncIterator[str]:
+) -> AsyncIterator[bytes]:
     for translated in translator.start(trace_url):
-        yield _encoder.encode(translated)
+        yield _encode(translated)
     try:
         async with aclosing(events):
             async for event in events:
-                yield ": still here\n\n" if event is None else _encoder.encode(event)
+                yield STILL_HERE if event is None else _encode(event)
     except Exception:
         logger.exception("The AG-UI stream of run %s failed.", translator.run.pk)
         for translated in translator.fail(_("Unexpected error."), "internal_error"):
-            yield _encoder.encode(translated)
+            yield _encode(translated)
+
+
+def _encode(event: BaseEvent) -> bytes:
+    return _encoder.encode(event).encode()
 
 
 async def _events(

@@ -17,7 +17,7 @@ from agents.engine.loop import OutputSchema
 from agents.llm import tuning
 from agents.llm.wire.json_codec import encode
 from agents.models import Agent, Run
-from agents.web.api import stream_response
+from agents.web.api import STILL_HERE, stream_response
 from agents.web.api_errors import OPENAI_TYPES, ApiError
 from chat.messages.run_options import RunOptions
 
@@ -187,7 +187,7 @@ class ChatAnswer:
                         case Thought(text) if self.has_thoughts:
                             yield self._chunk({"reasoning_content": text})
                         case None:
-                            yield b": still here\n\n"
+                            yield STILL_HERE
         except (asyncio.CancelledError, GeneratorExit):
             await stop_unread(self.caller, self.run)
             raise

@@ -25,7 +25,7 @@ from agents.db.sanitize import parse_id
 from agents.engine.events import Event, StatusKind
 from agents.models import Agent, ApiKey, Run
 from agents.runs import event_store
-from agents.web.api import stream_response
+from agents.web.api import STILL_HERE, stream_response
 from agents.web.api_errors import ApiError
 from chat.messages.run_options import RunOptions
 
@@ -263,7 +263,7 @@ async def _stream(
         async with aclosing(events(caller, writer)) as all_events:
             async for event in all_events:
                 if event is None:
-                    yield b": still here\n\n"
+                    yield STILL_HERE
                 elif event["sequence_number"] > starting_after:
                     yield encode_events(event)
     except (asyncio.CancelledError, GeneratorExit):

@@ -4,13 +4,12 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 
-from django.http import StreamingHttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from agents.db import database
 from agents.models import Run
-from agents.web.api import first_seq, sse_frames, stream_response
+from agents.web.api import EventStream, first_seq, sse_frames, stream_response
 from chat.api import calls
 
 from .access import READ, RestRequest
@@ -64,7 +63,7 @@ class EventQuery(Schema):
 )
 async def list_events(
     request: RestRequest, run_id: int, query: Query[EventQuery]
-) -> EventPage | StreamingHttpResponse:
+) -> EventPage | EventStream:
     """With `Accept: text/event-stream`, the response is a stream that ends with the run.
 
     It begins after `Last-Event-ID` or `after`: a client that was disconnected continues there
@@ -77,7 +76,7 @@ async def list_events(
     return await database.run(_event_page, request, run_id, query)
 
 
-def _frames(request: RestRequest, run: Run) -> AsyncIterator[str]:
+def _frames(request: RestRequest, run: Run) -> AsyncIterator[bytes]:
     return sse_frames(calls.follow(request.auth, run, first_seq(request)))
 
 
