@@ -6,7 +6,7 @@ import math
 import secrets
 import string
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,6 +31,7 @@ BEARER = "bearer "
 # How long an open stream may trust that its key isn't revoked.
 RECHECK_SECONDS = 1.0
 MAX_RECHECKED = 1_000
+NEVER = (-math.inf, None)
 USED_EVERY = timedelta(minutes=1)
 # What a key's user needs for these scopes, each time it is used.
 SCOPE_PERMISSIONS = {
@@ -102,11 +103,6 @@ def _keys_by_digest(digest: str) -> QuerySet[ApiKey]:
     return ApiKey.objects.filter(digest=digest).select_related("user", "user__profile")
 
 
-@compiled_query
-def _keys_by_pk(pk: int) -> QuerySet[ApiKey]:
-    return ApiKey.objects.filter(pk=pk).select_related("user", "user__profile")
-
-
 def note_use(key: ApiKey) -> None:
     """Save that the key was used, at most once a minute."""
     current_time = timezone.now()
@@ -123,23 +119,47 @@ def revoke(keys: QuerySet[ApiKey], at: datetime | None = None) -> int:
     return keys.filter(revoked_at=None).update(revoked_at=at or timezone.now())
 
 
+# How many streams each key has open in this process.
+open_streams: Counter[int] = Counter()
 _checked: OrderedDict[int, tuple[float, ApiKey | None]] = OrderedDict()
+
+
+@contextmanager
+def open_stream(key: ApiKey) -> Iterator[None]:
+    """Count a stream of this key."""
+    open_streams[key.pk] += 1
+    try:
+        yield
+    finally:
+        open_streams[key.pk] -= 1
+        if not open_streams[key.pk]:
+            del open_streams[key.pk]
 
 
 def reread(key: ApiKey) -> ApiKey | None:
     """Return a key found earlier as it is now, if it still works.
 
-    It is read once a second for all its streams, with its user and what they may do.
+    Keys of open streams are read together, once a second, with what their users may do.
     """
+    checked_at, current_key = _checked.get(key.pk, NEVER)
     current_time = time.monotonic()
-    checked_at, current_key = _checked.get(key.pk, (-math.inf, None))
-    if current_time - checked_at > RECHECK_SECONDS:
-        current_key = _as_usable(next(iter(_keys_by_pk(key.pk)), None))
-        _checked[key.pk] = (current_time, current_key)
-        _checked.move_to_end(key.pk)
-        if len(_checked) > MAX_RECHECKED:
-            _checked.popitem(last=False)
-    return current_key
+    if current_time - checked_at <= RECHECK_SECONDS:
+        return current_key
+    pks = [key.pk, *tuple(open_streams)[: MAX_RECHECKED - 1]]
+    rows = ApiKey.objects.filter(pk__in=pks).select_related("user", "user__profile").in_bulk()
+    current_keys = {pk: _as_usable(rows.get(pk)) for pk in pks}
+    for pk, current_key in current_keys.items():
+        _checked[pk] = (current_time, current_key)
+        _checked.move_to_end(pk)
+    while len(_checked) > MAX_RECHECKED:
+        _checked.popitem(last=False)
+    return current_keys[key.pk]
+
+
+def is_surely_usable(key: ApiKey) -> bool:
+    """Whether the key was found to work within the last second; reads nothing."""
+    checked_at, current_key = _checked.get(key.pk, NEVER)
+    return current_key is not None and time.monotonic() - checked_at <= RECHECK_SECONDS
 
 
 def is_still_usable(key: ApiKey) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -79,4 +80,5 @@ def _find(request: UserRequest, pk: int) -> tuple[Run, Reader]:
         is_right = is_masked or not masking.is_masked_for(run, user, session)
         return is_right and Run.objects.for_user(user).filter(pk=run.pk).exists()
 
-    return run, event_feed.open_run(run, request.user, request.session, "api", may_still_read)
+    check = partial(database.run, may_still_read)
+    return run, event_feed.open_run(run, request.user, request.session, "api", check)

@@ -2,13 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from agents.access import audit, masking
 from agents.access.masking import Masker, Session
-from agents.db import database
 from agents.engine.events import Event
 from agents.models import Run
 from agents.models.types import AnyUser
@@ -26,7 +25,7 @@ class Reader:
     is_masked: bool
     hides_private: bool
     hides_rules: bool
-    may_still_read: Callable[[], bool]
+    may_still_read: Callable[[], Awaitable[bool]]
     recheck_seconds: float = 5.0
 
 
@@ -35,7 +34,7 @@ def open_run(
     user: AnyUser,
     session: Session,
     door: str,
-    may_still_read: Callable[[], bool],
+    may_still_read: Callable[[], Awaitable[bool]],
     recheck_seconds: float = 5.0,
 ) -> Reader:
     """Return how this user reads the run; the audit log notes it if it is another's."""
@@ -63,7 +62,7 @@ async def events(
     async with aclosing(pubsub.events(run, first, reader.recheck_seconds)) as rows:
         async for row in rows:
             if row is None or time.monotonic() - checked_at > reader.recheck_seconds:
-                if not await database.run(reader.may_still_read):
+                if not await reader.may_still_read():
                     return
                 checked_at = time.monotonic()
             if row is None:

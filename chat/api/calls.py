@@ -5,7 +5,6 @@ The rights, limits, guardrails and the audit log are those of `agents.runs` and 
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
@@ -252,12 +251,17 @@ async def follow(
     key = caller.key
     check_streams(caller)
 
-    def may_still_read() -> bool:
+    is_own = key.user_id == run.user_id
+
+    def is_visible() -> bool:
         current_key = api_keys.reread(key)
         if current_key is None:
             return False
-        is_own = key.user_id == run.user_id
         return is_own or api_keys.visible_runs(current_key).filter(pk=run.pk).exists()
+
+    async def may_still_read() -> bool:
+        is_known = is_own and api_keys.is_surely_usable(key)
+        return is_known or await database.run(is_visible)
 
     with api_keys.using(key):
         reader = await database.run(
@@ -269,21 +273,15 @@ async def follow(
             may_still_read,
             api_keys.RECHECK_SECONDS,
         )
-    _open_streams[key.pk] += 1
-    try:
+    with api_keys.open_stream(key):
         async with aclosing(event_feed.events(run, reader, after)) as events:
             async for event in events:
                 yield event
-    finally:
-        _open_streams[key.pk] -= 1
-
-
-_open_streams: Counter[int] = Counter()
 
 
 def check_streams(caller: Caller) -> None:
     """Raise ApiError if the key follows too many runs at once in this process."""
-    if _open_streams[caller.key.pk] >= MAX_STREAMS:
+    if api_keys.open_streams[caller.key.pk] >= MAX_STREAMS:
         sentence = _("This key has %(most)d open streams. Close some of them.")
         raise ApiError(429, sentence % {"most": MAX_STREAMS}, "too_many_streams")
 

@@ -1,5 +1,7 @@
 """API keys: who gets in, with what rights, for how long."""
 
+from collections import OrderedDict
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
@@ -64,11 +66,38 @@ async def test_without_a_key_a_program_gets_json(path, person_async_client):
 
     assert response.status_code == with_session.status_code == 401
     assert "json" in response.headers["Content-Type"]
-    assert response.headers["WWW-Authenticate"].startswith("Bearer ")
+    assert response.headers["WWW-Authenticate"].startswith("Bearer resource_metadata=")
     error = response.json()
     assert (error["error"]["code"] if path.startswith("/v1") else error["code"]) == (
         "invalid_api_key"
     )
+
+
+@pytest.mark.parametrize("path", ["/api/v1/chats", "/v1/models", "/a2a/x", "/ag-ui/x"])
+async def test_an_app_learns_that_its_token_has_ended(path):
+    headers = {"Authorization": "Bearer ash_ended"}
+
+    response = await AsyncClient().get(path, headers=headers)
+
+    assert response.status_code == 401
+    assert 'error="invalid_token"' in response.headers["WWW-Authenticate"]
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize(
+    ("path", "scope"),
+    [("/api/v1/chats", "read"), ("/api/v1/approvals", "approve"), ("/v1/models", "ask")],
+)
+async def test_an_app_learns_which_scope_it_lacks(path, scope, make_key):
+    scopes = {"ask", "read", "approve"} - {scope}
+    _key, token = await database.run(make_key, *scopes)
+
+    response = await AsyncClient().get(path, headers={"Authorization": f"Bearer {token}"})
+
+    assert response.status_code == 403
+    challenge = response.headers["WWW-Authenticate"]
+    assert challenge.startswith(f'Bearer error="insufficient_scope", scope="{scope}", ')
+    assert "resource_metadata=" in challenge
 
 
 async def test_an_unknown_path_is_json_with_the_limits_of_the_key(make_key):
@@ -118,6 +147,26 @@ async def test_a_stream_ends_when_its_key_is_revoked(make_key, monkeypatch):
         if event is None:
             await ApiKey.objects.aupdate(revoked_at=timezone.now())
     await Run.objects.filter(pk=run.pk).aupdate(status=Run.Status.COMPLETED)
+
+
+def test_keys_of_open_streams_are_read_together(
+    make_key, monkeypatch, django_assert_num_queries
+):
+    keys = [make_key("ask")[0] for _ in range(5)]
+    with ExitStack() as streams:
+        for key in keys:
+            streams.enter_context(api_keys.open_stream(key))
+        monkeypatch.setattr(api_keys, "RECHECK_SECONDS", 60.0)
+        monkeypatch.setattr(api_keys, "_checked", OrderedDict())
+        api_keys.revoke(ApiKey.objects.filter(pk=keys[1].pk))
+
+        with django_assert_num_queries(1):
+            current_keys = [api_keys.reread(key) for key in keys]
+            known = [api_keys.is_surely_usable(key) for key in keys]
+
+    assert current_keys == [keys[0], None, *keys[2:]]
+    assert known == [True, False, True, True, True]
+    assert not api_keys.open_streams
 
 
 def test_other_peoples_runs_need_the_scope_and_the_permission(
