@@ -2,7 +2,6 @@
 
 import math
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
@@ -13,7 +12,7 @@ from agents.engine.resilience import TokenBucket
 from agents.models import ApiKey
 
 from . import request_rate
-from .api_errors import error_response
+from .api_errors import InsufficientScope, error_response
 
 # Descriptions of an API, for programs that don't have a key yet.
 PUBLIC_PATHS = {"/api/v1/openapi.json"}
@@ -72,9 +71,6 @@ def bucket_of(key: ApiKey) -> TokenBucket:
 
 
 def require(key: ApiKey, scope: str) -> None:
-    """Raise PermissionDenied if the key may not do this."""
+    """Raise InsufficientScope if the key may not do this."""
     if scope not in key.scopes:
-        raise PermissionDenied(
-            _("This API key lacks the scope “%(scope)s”. Make one that has it.")
-            % {"scope": scope}
-        )
+        raise InsufficientScope(scope)

@@ -4,7 +4,11 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext as _
+
+from agents.access import api_keys
 
 from .origin import origin_of
 
@@ -27,6 +31,15 @@ class ApiError(Exception):
         self.status = status
         self.code = code
         self.fields = fields
+
+
+class InsufficientScope(PermissionDenied):
+    """Raised if a key doesn't have the scope that a request needs."""
+
+    def __init__(self, scope: str) -> None:
+        sentence = _("This API key lacks the scope “%(scope)s”. Make one that has it.")
+        super().__init__(sentence % {"scope": scope})
+        self.scope = scope
 
 
 def is_api(path: str) -> bool:
@@ -56,12 +69,32 @@ def error_response(
             problem["code"] = code
         response = JsonResponse(problem, status=status, content_type="application/problem+json")
     if status == HTTPStatus.UNAUTHORIZED:
-        response["WWW-Authenticate"] = challenge(request)
+        authorization = request.headers.get("Authorization", "")
+        has_token = authorization.lower().startswith(api_keys.BEARER)
+        error = {"error": "invalid_token"} if has_token else {}
+        response["WWW-Authenticate"] = challenge(request, **error)
     return response
 
 
-def challenge(request: HttpRequest) -> str:
-    """Return how a program proves who it is, and where an app finds out how to sign in."""
+def forbidden_response(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Return that something isn't allowed; an app can ask its user for a missing scope."""
+    response = error_response(request, 403, str(error), "permission_denied")
+    if isinstance(error, InsufficientScope):
+        response["WWW-Authenticate"] = scope_challenge(request, error)
+    return response
+
+
+def scope_challenge(request: HttpRequest, error: InsufficientScope) -> str:
+    """Return what an app reads to ask its user for a scope."""
+    return challenge(request, error="insufficient_scope", scope=error.scope)
+
+
+def challenge(request: HttpRequest, **parameters: str) -> str:
+    """Return how a program proves who it is, and where an app finds out how to sign in.
+
+    The parameters are those of RFC 6750, which say what was wrong.
+    """
     resource = MCP_PATH if request.path.rstrip("/") == MCP_PATH else ""
     metadata = f"{origin_of(request)}/.well-known/oauth-protected-resource{resource}"
-    return f'Bearer resource_metadata="{metadata}"'
+    parameters["resource_metadata"] = metadata
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())

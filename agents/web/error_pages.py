@@ -15,7 +15,7 @@ from django.utils import timezone
 from agents.db.errors import is_disk_full
 
 from . import branding
-from .api_errors import error_response, is_api
+from .api_errors import error_response, forbidden_response, is_api
 
 HOOK_PREFIX = "/hooks/"
 RETRY_AFTER_SECONDS = "30"
@@ -40,7 +40,7 @@ def disk_full(request: HttpRequest) -> HttpResponse:
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_api(request.path):
-        return error_response(request, 403, str(exception), "permission_denied")
+        return forbidden_response(request, exception)
     return render_error(request, 403)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
+from django.http import HttpRequest
 from django.utils import translation
 
 from agents.access.requests import Send
@@ -32,6 +33,7 @@ class McpCall:
     """A request to the MCP server."""
 
     caller: Caller
+    request: HttpRequest
     origin: str  # of the installation, as the client calls it
     language: str
     send: Send

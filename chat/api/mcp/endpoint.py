@@ -55,6 +55,7 @@ class McpEndpoint:
             return
         call = McpCall(
             caller=Caller(cast(ApiRequest, request).api_key),
+            request=request,
             origin=origin_of(request),
             language=language,
             send=_with_headers(send, headers),

@@ -6,7 +6,7 @@ Of this package only `endpoint` and `context` don't import the SDK, which takes 
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,7 +21,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from sse_starlette import sse
 
 from agents.access.requests import Receive, Scope, Send
-from agents.web.api_errors import ApiError
+from agents.models import ApiKey
+from agents.web.api_errors import ApiError, InsufficientScope, scope_challenge
 
 from . import answering, handshake, prompts, resources, tools
 from .context import SCOPE_KEY, McpCall, Session, of_request
@@ -41,6 +42,15 @@ NOT_FOUND_BEFORE_2026 = -32002
 VERSION_HEADER = b"mcp-protocol-version"
 SESSION_HEADER = b"mcp-session-id"
 NO_SESSION = Session("", has_forms=False)  # of a client that doesn't send its own
+
+# What a key needs for these requests.
+SCOPES = {
+    "tools/call": ApiKey.Scope.ASK,
+    "resources/list": ApiKey.Scope.READ,
+    "resources/read": ApiKey.Scope.READ,
+    "prompts/list": ApiKey.Scope.READ,
+    "prompts/get": ApiKey.Scope.READ,
+}
 
 Params = TypeVar("Params")
 Result = TypeVar("Result")
@@ -150,10 +160,16 @@ _server = _create_server()
 async def serve(scope: Scope, receive: Receive, body: bytes) -> None:
     """Serve one request, and end all that it has started."""
     call: McpCall = scope[SCOPE_KEY]
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        message = None  # the SDK says what is wrong
+    if await _lacks_scope(call, message):
+        return
     headers = dict(scope["headers"])
     version = headers.get(VERSION_HEADER, b"").decode("latin-1")
     if not version or version in HANDSHAKE_PROTOCOL_VERSIONS:
-        in_session = await _in_session(call, headers.get(SESSION_HEADER), body)
+        in_session = await _in_session(call, headers.get(SESSION_HEADER), message)
         if in_session is None:
             return
         call = in_session
@@ -164,12 +180,27 @@ async def serve(scope: Scope, receive: Receive, body: bytes) -> None:
         await manager.handle_request({**scope, SCOPE_KEY: call}, receive, call.send)
 
 
-async def _in_session(call: McpCall, token: bytes | None, body: bytes) -> McpCall | None:
+async def _lacks_scope(call: McpCall, message: Any) -> bool:
+    """Answer a request for which the key has no scope, as apps that can ask for it expect it.
+
+    Its handler would refuse it, too, but inside of a successful response.
+    """
+    method = message.get("method") if isinstance(message, dict) else None
+    scope = SCOPES.get(method) if isinstance(method, str) else None
+    if scope is None or call.has(scope):
+        return False
+    refusal = InsufficientScope(scope)
+    error = wire.ErrorData(code=wire.INVALID_REQUEST, message=str(refusal))
+    id = message.get("id")
+    known_id = id if isinstance(id, int | str) else None
+    response = wire.JSONRPCError(jsonrpc="2.0", id=known_id, error=error)
+    challenge = scope_challenge(call.request, refusal)
+    await _respond(call.send, 403, response, [(b"www-authenticate", challenge.encode())])
+    return True
+
+
+async def _in_session(call: McpCall, token: bytes | None, message: Any) -> McpCall | None:
     """Return a request with its session; None if that has answered it."""
-    try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
-        message = None  # the SDK says what is wrong
     if not isinstance(message, dict):
         return replace(call, session=NO_SESSION)
     params = message.get("params")
@@ -208,8 +239,13 @@ def _with_session(send: Send, session: Session) -> Send:
     return send_with_session
 
 
-async def _respond(send: Send, status: int, error: wire.JSONRPCError | None = None) -> None:
+async def _respond(
+    send: Send,
+    status: int,
+    error: wire.JSONRPCError | None = None,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+) -> None:
     body = b"" if error is None else error.model_dump_json(by_alias=True).encode()
-    headers = [(b"content-type", b"application/json")]
+    headers = [(b"content-type", b"application/json"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -11,7 +11,7 @@ from ..calls import Caller
 
 
 def caller_of(request: HttpRequest, scope: str = ApiKey.Scope.ASK) -> Caller:
-    """Return the program whose key the request has. Raises PermissionDenied."""
+    """Return the program whose key the request has. Raises InsufficientScope."""
     caller = Caller(request.api_key)  # type: ignore[attr-defined]  # set by the middleware
     caller.require(scope)
     return caller

@@ -16,7 +16,7 @@ from agents.access.recently_deleted import CannotRestore
 from agents.knowledge.files import FileRefused
 from agents.review.annotations.feedback import FeedbackRejected
 from agents.review.experiments.errors import ExperimentRejected
-from agents.web.api_errors import ApiError, error_response
+from agents.web.api_errors import ApiError, error_response, forbidden_response
 from agents.web.library.uploads import UploadRejected
 from agents.web.workflows.start import WorkflowNotStarted
 from chat.errors import MessageRejected
@@ -93,7 +93,7 @@ def _not_found(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _forbidden(request: HttpRequest, error: Any) -> HttpResponse:
-    return error_response(request, 403, str(error), "permission_denied")
+    return forbidden_response(request, error)
 
 
 def _api_error(request: HttpRequest, error: Any) -> HttpResponse:

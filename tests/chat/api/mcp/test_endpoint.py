@@ -12,6 +12,7 @@ from agents.access import api_keys
 from agents.db import database
 from agents.engine.testing import Says
 from agents.models import Agent, ApiKey, Approval, Run
+from chat.api.mcp.server import SCOPES
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -72,8 +73,27 @@ async def test_without_a_key_apps_learn_how_to_sign_in(address):
             )
             assert response.status_code == 401
             challenge = response.headers["WWW-Authenticate"]
-            assert challenge.startswith("Bearer resource_metadata=")
+            assert challenge.startswith("Bearer ")
+            assert ('error="invalid_token"' in challenge) == ("ash_" in authorization)
             assert challenge.endswith('/.well-known/oauth-protected-resource/mcp"')
+
+
+@pytest.mark.parametrize(("method", "scope"), SCOPES.items())
+async def test_an_app_learns_which_scope_it_lacks(method, scope, address, make_key):
+    others = {*ApiKey.Scope.values} - {scope}
+    _key, token = await make_key(*others)
+    request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"name": "helper"}}
+    headers = {**ACCEPT, "Authorization": f"Bearer {token}"}
+
+    async with httpx2.AsyncClient(headers=headers) as client:
+        response = await client.post(address, json=request)
+
+    assert response.status_code == 403
+    assert response.json()["id"] == 7
+    assert "RateLimit-Remaining" in response.headers
+    challenge = response.headers["WWW-Authenticate"]
+    assert challenge.startswith(f'Bearer error="insufficient_scope", scope="{scope}", ')
+    assert challenge.endswith('/.well-known/oauth-protected-resource/mcp"')
 
 
 @pytest.mark.parametrize(
