@@ -23,19 +23,7 @@ user = get_user_model().objects.get(username="demo")
 print(api_keys.create(user, "compat", {scopes!r})[1])
 """
 SCOPES = ("ask", "read", "approve")
-# For suites that can't send a key: the server takes it from its environment.
-SERVE = "from project.commands import execute; execute(['manage.py', 'serve'])"
-SERVE_WITHOUT_KEY = f"""
-import os
-import project.asgi
-serve = project.asgi.application
-async def with_key(scope, receive, send):
-    key = (b"authorization", b"Bearer " + os.environ["COMPAT_KEY"].encode())
-    scope["headers"] = [*scope["headers"], key]
-    await serve(scope, receive, send)
-project.asgi.application = with_key
-{SERVE}
-"""
+SERVE = ("manage.py", "serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +35,17 @@ class Served:
 @asynccontextmanager
 async def serve(
     *,
-    needs_key: bool = True,
+    server: Sequence[str] = SERVE,
     script: str = "",
     model_url: str = "",
+    tools: str = "",
     allowed: str = "",
     scopes: Sequence[str] = SCOPES,
 ) -> AsyncIterator[Served]:
     """Serve a new installation, after this script of its own.
 
-    Its model is the demo model, or the one at `model_url`. The key has these `scopes`; without
-    `needs_key`, every request has it. Requests may go to the private address `allowed`.
+    Its model is the demo model, or the one at `model_url`. It has the tools of the modules in
+    `tools`. The key has these `scopes`. Requests may go to the private address `allowed`.
     """
     HOME.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=HOME, prefix="served-") as folder:
@@ -69,6 +58,7 @@ async def serve(
             "ASHIATO_MODEL": "demo",
             "ASHIATO_DEMO_DELAY": "0",
             "ASHIATO_EGRESS_ALLOW": allowed,
+            "ASHIATO_TOOLS": tools,
         }
         if model_url:
             env |= {"ASHIATO_MODEL": "openai/scripted", "ASHIATO_MODEL_URL": model_url}
@@ -78,8 +68,7 @@ async def serve(
         if script:
             await _run("-c", script, env=env)
         log = Path(folder, "serve.log")
-        server = SERVE if needs_key else SERVE_WITHOUT_KEY
-        with child("-c", server, env={**env, "COMPAT_KEY": key}, log=log) as process:
+        with child(*server, env={**env, "COMPAT_KEY": key}, log=log) as process:
             page = f"http://127.0.0.1:{port}/login/"
             await asyncio.to_thread(wait_for_page, page, process, log, START_SECONDS)
             yield Served(f"http://127.0.0.1:{port}", key)
