@@ -153,20 +153,18 @@ def _submit(priority: Priority, function: Callable[[], Result]) -> Awaitable[Res
         or loop in AsyncToSync.loop_thread_executors
     ):
         return sync_to_async(partial(_run_with_connection, function))()
-    localized = partial(_run_in_language, translation.get_language(), function)
-    call = partial(copy_context().run, _run_with_connection, localized)
+    language = translation.get_language()
+    call = partial(copy_context().run, _run_with_connection, function, language)
     return wrap_future(EXECUTOR.put(priority, call), loop=loop)
 
 
-def _run_in_language(language: str | None, function: Callable[[], Result]) -> Result:
-    """Run the function in a context of its own, so that nothing has to be restored."""
+def _run_with_connection(function: Callable[[], Result], language: str | None = None) -> Result:
+    """Run the function, closing lost connections before and after.
+
+    A language needs a context of the call's own, because it isn't restored.
+    """
     if language not in {None, settings.LANGUAGE_CODE}:
         translation.activate(str(language))
-    return function()
-
-
-def _run_with_connection(function: Callable[[], Result]) -> Result:
-    """Run the function, closing lost connections before and after."""
     _close_lost_connections()
     try:
         return function()

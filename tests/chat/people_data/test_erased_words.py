@@ -512,7 +512,7 @@ NO_WORDS = {
     "agents.EmbeddingIndex": "model problem lease",
     "agents.ChunkVector": "vector",
     "agents.ServerProcess": "name version stalled_in mcp_instances",
-    "agents.AgentStep": "agent_name call_id action",
+    "agents.AgentStep": "agent_name call_id action failed_tool",
     # Addresses and secrets of programs, deleted with their runs.
     "agents.PushTarget": "name url token scheme credentials sent_status last_error",
     "agents.ReadingUsage": "digest model",
