@@ -1,9 +1,9 @@
 """Figures of an answer: whether they are in the results of its run, or follow from them."""
 
-from .arithmetic import Computation, Operand
 from .drafts import SENTENCE_END, unsupported_figures
 from .index import FigureIndex, Match, Place, Places
 from .names import has_known_name
+from .operands import Computation, Operand
 from .parsing import DIGIT, Figure, figures_in, half_width
 from .reader import FigureReader, Finding, Status
 

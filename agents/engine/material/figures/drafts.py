@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..citations import CITATION
-from .arithmetic import Operand
 from .index import FigureIndex
+from .operands import Operand
 from .parsing import half_width
 from .reader import FigureReader, Finding, Status
 

@@ -1,5 +1,4 @@
-"""Says of each figure of a sentence whether it is in the results,"
-" follows from them, or neither."""
+"""Says of each figure of a sentence whether results have it or it follows from them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,11 +9,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from .arithmetic import Arithmetic, Computation, Context, Operand, hedged_forms
+from .arithmetic import Arithmetic
 from .index import FigureIndex, Match
 from .names import unknown_names
+from .operands import Computation, Context, Operand
 from .parsing import DIGIT, MAX_TRIVIAL, Figure, Period, figures_in
 from .units import COUNTERS, NO_UNITS, dimension_of
+from .wording import hedged_forms
 
 MAX_COMPUTED = 400  # figures for which operations are tried, of one answer
 MAX_NEARBY = 10
@@ -77,8 +78,10 @@ class FigureReader:
         column: Sequence[Operand] = (),
         is_skipped: Callable[[Figure], bool] = lambda _figure: False,
     ) -> list[Finding]:
-        """Return the figures of a sentence; `near` are those of its row,"
-        " `column` those above it."""
+        """Return the figures of a sentence.
+
+        `near` are those of its row, `column` those above it in the answer's table.
+        """
         figures = [
             figure
             for figure in figures_in(sentence, words=not sentence.isdigit())
@@ -96,10 +99,11 @@ class FigureReader:
                 operands += _operands(figure, sentence, match)
             else:
                 open_figures.append(figure)
+        codes = len({figure.value for figure in figures if isinstance(figure.value, str)})
         for _attempt in range(2):  # a figure can follow from one that comes after it
             unexplained: list[Figure] = []
             for figure in open_figures:
-                computation = self._compute(figure, sentence, around, operands, column)
+                computation = self._compute(figure, sentence, around, operands, column, codes)
                 if computation is None:
                     unexplained.append(figure)
                     continue
@@ -149,6 +153,7 @@ class FigureReader:
         around: str,
         operands: Sequence[Operand],
         column: Sequence[Operand],
+        codes: int,
     ) -> Computation | None:
         if self._remaining <= 0 or not self._is_checked(figure, sentence):
             return None
@@ -158,7 +163,6 @@ class FigureReader:
         if figure.unit in ORDINAL_UNITS or is_year:
             return None
         self._remaining -= 1
-        codes = len({f.value for f in figures_in(sentence) if isinstance(f.value, str)})
         context = Context(sentence, around, operands, self.nearby, column, codes, self.counts)
         return self.arithmetic.explain(figure, context)
 

@@ -1,0 +1,129 @@
+"""Dates and times that are a known duration from others, and durations between them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations
+
+from .index import FigureIndex
+from .operands import Computation, Context, Operand, Trial
+from .parsing import Period
+from .units import dimension_of, factor_between
+from .wording import suggests_date
+
+MAX_DATES = 40
+MINUTES_PER_DAY = 1_440
+MIN_DAYS_OF_MONTHS = 51  # fewer aren't counted in months
+MONTH_UNITS = {"month", "か月", "ヶ月", "カ月", "year", "年", "年間"}
+
+
+class DateArithmetic:
+    """Computes dates, times and durations from those of an index."""
+
+    def __init__(self, index: FigureIndex) -> None:
+        self.index = index
+
+    def explain(self, value: date | Period, context: Context) -> Computation | None:
+        """Return the date or time from which this one is a known duration away."""
+        if not suggests_date(context.sentence):
+            return None
+        if isinstance(value, Period):
+            return self._explain_time(value) if value.minute >= 0 else None
+        days = _rounded_in("day", [*context.near, *self._known_durations])
+        month_durations = [d for d in self._known_durations if d.unit in MONTH_UNITS]
+        months = _rounded_in("month", month_durations)
+        for start in self._known_dates:
+            distance = abs((value - start).days)
+            if distance in days or distance + 1 in days:
+                sign = "+" if value > start else "−"
+                return Computation(f"{start.isoformat()} {sign} {distance}", "days", distance)
+            distance = abs(12 * (value.year - start.year) + value.month - start.month)
+            if distance in months and abs(value.day - start.day) in {0, 1, 27, 29, 30}:
+                return Computation(f"{start.isoformat()} + {distance}", "months", distance)
+        return None
+
+    def _explain_time(self, value: Period) -> Computation | None:
+        durations = _rounded_in("min", self._known_durations)
+        for start, place in self.index.periods[:MAX_DATES]:
+            distance = abs(value.minute - start.minute)
+            if start.minute >= 0 and distance in durations:
+                sign = "+" if value.minute > start.minute else "−"
+                formula = f"{_clock(start)} {sign} {durations[distance].text}"
+                return Computation(formula, place=place)
+        return None
+
+    @cached_property
+    def _known_dates(self) -> list[date]:
+        dates = [
+            date(period.year, period.month, period.day)
+            for period, _place in self.index.periods
+            if period.year and period.day
+        ]
+        return dates[:MAX_DATES]
+
+    @cached_property
+    def _known_durations(self) -> list[Operand]:
+        figures = [figure for figure, _place in self.index.figures]
+        return [
+            Operand(float(figure.value), figure.unit, f"{figure.value} {figure.unit}")
+            for figure in [*figures, *self.index.known_figures]
+            if isinstance(figure.value, Decimal) and dimension_of(figure.unit) == "time"
+        ][:MAX_DATES]
+
+    @cached_property
+    def durations(self) -> list[Trial]:
+        """How long it is between the dates and times of the results."""
+        periods = list(dict.fromkeys(period for period, _place in self.index.periods))
+        if len(periods) > MAX_DATES:
+            return []
+        durations = [
+            trial for pair in combinations(periods, 2) for trial in _durations_between(*pair)
+        ]
+        for low, high in combinations(sorted(self.index.years)[:MAX_DATES], 2):
+            durations.append(Trial(high - low, "year", f"{high} − {low}", "time"))
+        return durations
+
+
+def _durations_between(first: Period, second: Period) -> Iterator[Trial]:
+    """Yield the minutes, days, months and years between two periods that have them."""
+    if first.minute >= 0 and second.minute >= 0:
+        minutes = abs(first.minute - second.minute)
+        formula = f"{_clock(first)} – {_clock(second)}"
+        yield Trial(minutes, "min", formula, "time")
+        yield Trial(MINUTES_PER_DAY - minutes, "min", formula, "time")
+    elif first.day and second.day and first.month and second.month:
+        default_year = first.year or second.year or 2000
+        first_year = first.year or default_year
+        second_year = second.year or default_year
+        try:
+            first_date = date(first_year, first.month, first.day)
+            second_date = date(second_year, second.month, second.day)
+        except ValueError:
+            return
+        days = abs((first_date - second_date).days)
+        formula = f"{first.month}/{first.day} – {second.month}/{second.day}"
+        yield Trial(days, "day", formula, "time")
+        yield Trial(days + 1, "day", formula, "time")
+        if days >= MIN_DAYS_OF_MONTHS:
+            months = abs(12 * (first_year - second_year) + first.month - second.month)
+            yield Trial(months, "month", formula, "time")
+    if first.year and second.year and first.year != second.year:
+        formula = f"{first.year} – {second.year}"
+        yield Trial(abs(first.year - second.year), "year", formula, "time")
+        if first.month and second.month:
+            months = abs(12 * (first.year - second.year) + first.month - second.month)
+            yield Trial(months // 12, "year", formula, "time")
+
+
+def _rounded_in(unit: str, durations: Sequence[Operand]) -> dict[int, Operand]:
+    """Return durations by how long they are in another unit."""
+    return {
+        round(duration.value * factor): duration
+        for duration in durations
+        if (factor := factor_between(duration.unit, unit)) is not None
+    }
+
+
+def _clock(period: Period) -> str:
+    return f"{period.minute // 60}:{period.minute % 60:02d}"

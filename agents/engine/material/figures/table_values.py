@@ -1,0 +1,160 @@
+"""The values of tables by row and by column, and what can be computed from many of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from typing import NamedTuple
+
+from .index import Place
+from .operands import Context, Operand, Trial, format_number, format_sum
+from .tables import Column, Table
+
+MAX_LABELED_ROWS = 12
+MAX_GROUPS = 200
+MAX_NEIGHBORING_ROWS = 24
+MAX_LARGEST_ROWS = 5
+
+
+class Aggregate(NamedTuple):
+    """What is computed from values of a column, and the cue of its operation."""
+
+    trial: Trial
+    cue: str
+
+
+class TableRow(NamedTuple):
+    table: Table
+    position: int
+
+
+class TableValues:
+    """Computes values from the tables of an index; the same sums serve many figures."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self.tables = tables
+        self._rows_by_text: dict[str, list[TableRow]] = {}
+        self._aggregates_by_rows: dict[tuple[int, int, tuple[int, ...]], list[Aggregate]] = {}
+        self._neighboring: dict[bool, list[Trial]] = {}
+
+    def rows_in(self, text: str) -> list[TableRow]:
+        """Return the rows whose words are in a folded text."""
+        if text not in self._rows_by_text:
+            self._rows_by_text[text] = [
+                TableRow(table, index)
+                for table in self.tables
+                for index, labels in enumerate(table.labels)
+                if any(label in text for label in labels)
+            ][: 4 * MAX_LABELED_ROWS]
+        return self._rows_by_text[text]
+
+    def operands(
+        self, rows: Sequence[TableRow], near: Sequence[Operand]
+    ) -> list[list[Operand]]:
+        """Return the values of each row, and those of each column in these rows."""
+        if len(rows) > MAX_LABELED_ROWS:
+            return []
+        units = {operand.value: operand.unit for operand in near}
+        row_indexes: dict[int, list[int]] = {}
+        tables: dict[int, Table] = {}
+        operands: list[list[Operand]] = []
+        for table, index in rows:
+            tables[id(table)] = table
+            row_indexes.setdefault(id(table), []).append(index)
+            operands.append(
+                [
+                    _cell(table, column, index, units)
+                    for column in table.columns
+                    if index in column.values
+                ]
+            )
+        for key, indexes in row_indexes.items():
+            if len(indexes) > 1:
+                operands += [
+                    [
+                        _cell(tables[key], column, index, units)
+                        for index in indexes
+                        if index in column.values
+                    ]
+                    for column in tables[key].columns
+                ]
+        return [values for values in operands if len(values) > 1]
+
+    def aggregates(self, context: Context, rows: Sequence[TableRow]) -> Iterator[Aggregate]:
+        """Yield sums, averages and ranges: of columns, of some rows, of rows with a label."""
+        for table in self.tables:
+            named_rows = [index for row_table, index in rows if row_table is table]
+            groups = [
+                members
+                for label, members in islice(table.groups.items(), MAX_GROUPS)
+                if 1 < len(members) < len(table.rows) and label in context.folded_text
+            ]
+            for position, column in enumerate(table.columns):
+                if not column.is_additive:
+                    continue
+                selections = {tuple(column.values)}
+                if 1 < len(named_rows) < len(column.values):
+                    selections.add(tuple(i for i in named_rows if i in column.values))
+                for members in groups:
+                    selections.add(tuple(i for i in members if i in column.values))
+                for indexes in sorted(selections, key=len, reverse=True):
+                    key = (id(table), position, indexes)
+                    if key not in self._aggregates_by_rows:
+                        self._aggregates_by_rows[key] = _aggregates_of(table, column, indexes)
+                    yield from self._aggregates_by_rows[key]
+
+    def neighboring(self, *, as_shares: bool) -> list[Trial]:
+        """Return the sums of neighboring rows and of the largest ones, or their shares."""
+        if as_shares not in self._neighboring:
+            self._neighboring[as_shares] = [
+                trial
+                for table in self.tables
+                for column in table.columns
+                if len(column.values) <= MAX_NEIGHBORING_ROWS and column.is_additive
+                for trial in _neighboring_of(table, column, as_shares=as_shares)
+            ]
+        return self._neighboring[as_shares]
+
+
+def _aggregates_of(table: Table, column: Column, indexes: Sequence[int]) -> list[Aggregate]:
+    values = [column.values[index] for index in indexes]
+    size = len(values)
+    if size < 2:
+        return []
+    place = Place(table.source, 0, 0)
+    name = column.name
+    unit = column.unit
+    ordered = sorted(values)
+    total = sum(values)
+    summands = format_sum([format_number(value) for value in values])
+    spread = f"{format_number(ordered[-1])} − {format_number(ordered[0])}"
+    median = (ordered[(size - 1) // 2] + ordered[size // 2]) / 2
+    return [
+        Aggregate(Trial(total, unit, summands, "sum", size, name, place), "sum"),
+        Aggregate(Trial(total / size, unit, "", "average", size, name, place), "average"),
+        Aggregate(Trial(ordered[-1] - ordered[0], unit, spread, place=place), "difference"),
+        Aggregate(Trial(median, unit, "", "median", size, name, place), "median"),
+    ]
+
+
+def _neighboring_of(table: Table, column: Column, *, as_shares: bool) -> Iterator[Trial]:
+    values = list(column.values.values())
+    place = Place(table.source, 0, 0)
+    ordered = sorted(values, reverse=True)
+    sizes = range(2, min(MAX_LARGEST_ROWS + 1, len(values)))
+    sums = [(sum(ordered[:size]), size) for size in sizes]
+    sums += [
+        (sum(values[start:end]), end - start)
+        for start, end in combinations(range(len(values) + 1), 2)
+        if 1 < end - start < len(values)
+    ]
+    for value, size in sums:
+        if as_shares and column.total:
+            formula = f"{format_number(value)} ÷ {format_number(column.total)}"
+            yield Trial(100 * value / column.total, "%", formula, place=place)
+        else:
+            yield Trial(value, column.unit, "", "sum", size, column.name, place)
+
+
+def _cell(table: Table, column: Column, index: int, units: Mapping[float, str]) -> Operand:
+    value = column.values[index]
+    unit = column.unit or units.get(value, "")
+    return Operand(value, unit, format_number(value), Place(table.source, 0, 0))
