@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 
 from .counts import explain_count
 from .dates import DateArithmetic
@@ -62,11 +62,13 @@ class Arithmetic:
             figure,
         )
         alike = [o for o in numbers if is_same_unit(o.unit, figure.unit)][:MAX_ALIKE]
+        may_be_sum = "sum" in cues or target.is_share
         for stage in (
             self._plausible_trials(target, context, cues, near, nearby),
             pairs(alike, alike, target, cues),
             scaled(numbers, self._question_numbers, figure.unit),
             self._further_trials(target, cues, near, nearby, numbers),
+            self._tables.neighboring(as_shares=figure.unit == "%") if may_be_sum else (),
         ):
             trial = target.first_match(islice(stage, MAX_TRIALS[min(4, figure.digits)]))
             if trial is not None:
@@ -89,11 +91,7 @@ class Arithmetic:
         rows = rows or self._tables.rows_in(context.folded_text)
         aggregates = list(self._tables.aggregates(context, rows))
         cued = [aggregate.trial for aggregate in aggregates if aggregate.cue in cues]
-        uncued = [
-            aggregate.trial
-            for aggregate in aggregates
-            if aggregate.cue not in {*cues, "median"}
-        ]
+        uncued = [aggregate.trial for aggregate in aggregates if aggregate.cue not in cues]
         if not target.is_share:
             yield from cued
             yield from sums(near, cues)
@@ -107,18 +105,12 @@ class Arithmetic:
             yield from pairs(operands, operands, target, row_cues)
             if "sum" in cues:
                 yield from sums(operands, cues)
-        mixed = [operand for operands in table_operands for operand in operands]
-        totals = [
-            aggregate.trial.operand
-            for aggregate in aggregates
-            if (aggregate.cue in cues) <= target.is_share
-            and (aggregate.cue != "median" or "median" in cues)
-        ]
+        totals = [trial.operand for trial in ([*cued, *uncued] if target.is_share else uncued)]
         if target.is_share:
-            for amount in distinct_operands([*near, *mixed], figure)[: 2 * MAX_OPERANDS]:
+            amounts = [*near, *chain.from_iterable(table_operands)]
+            for amount in distinct_operands(amounts, figure)[: 2 * MAX_OPERANDS]:
                 yield from shares(amount, totals)
         yield from pairs(near or nearby, nearby, target, cues)
-        yield from pairs(near, mixed[:MAX_OPERANDS], target, cues)
         yield from pairs(near, totals[:MAX_OPERANDS], target, cues)
         if not target.is_share and figure.digits > 2:
             yield from uncued
@@ -137,7 +129,6 @@ class Arithmetic:
         yield from pairs(numbers, numbers, target, cues, is_far=True)
         if "sum" in cues or target.is_share:
             yield from sums(numbers, cues)
-            yield from self._tables.neighboring(as_shares=target.figure.unit == "%")
         if dimension_of(target.figure.unit) == "time":
             yield from self._dates.durations
 

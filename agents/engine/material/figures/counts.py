@@ -28,26 +28,17 @@ def explain_count(figure: Figure, context: Context, index: FigureIndex) -> Compu
         return Computation("", "count", number) if is_count and figure.unit in heads else None
     if dimension not in COUNTED_DIMENSIONS:
         return None
-    listed_values = {operand.value for operand in context.near}
-    is_listed = number == context.codes or (number == len(listed_values) > 2)
-    if number in context.counts or is_listed:
+    if number in context.counts:
         return Computation("", "count", number)
     for table in index.tables:
         place = Place(table.source, 0, 0)
-        row_count = len(table.rows)
-        if number == row_count or (number > 1 and number in table.distinct_counts):
+        if number == len(table.rows):
             return Computation("", "count", number, place=place)
         for label, rows in islice(table.groups.items(), MAX_GROUPS):
-            if number not in {len(rows), row_count - len(rows)}:
-                continue
-            if label in context.folded_text:
-                if number == len(rows):
-                    return Computation("", "count", number, label, place)
-                return Computation(f"{row_count} − {len(rows)}", place=place)
+            if number == len(rows) and label in context.folded_text:
+                return Computation("", "count", number, label, place)
         if _is_count_beyond(number, table, context):
             return Computation("", "count", number, place=place)
-    if number > 1 and number == len(index.texts):
-        return Computation("", "count", number)
     return None
 
 

@@ -60,7 +60,6 @@ class Context:
     near: Sequence[Operand] = ()  # in the sentence or row
     nearby: Sequence[Operand] = ()  # in the block and the one before it
     column: Sequence[Operand] = ()  # above it in the answer's table
-    codes: int = 0  # in the sentence
     counts: frozenset[int] = frozenset()  # items of the answer's lists and rows of its tables
 
     @cached_property

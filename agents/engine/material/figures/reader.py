@@ -99,11 +99,10 @@ class FigureReader:
                 operands += _operands(figure, sentence, match)
             else:
                 open_figures.append(figure)
-        codes = len({figure.value for figure in figures if isinstance(figure.value, str)})
         for _attempt in range(2):  # a figure can follow from one that comes after it
             unexplained: list[Figure] = []
             for figure in open_figures:
-                computation = self._compute(figure, sentence, around, operands, column, codes)
+                computation = self._compute(figure, sentence, around, operands, column)
                 if computation is None:
                     unexplained.append(figure)
                     continue
@@ -153,7 +152,6 @@ class FigureReader:
         around: str,
         operands: Sequence[Operand],
         column: Sequence[Operand],
-        codes: int,
     ) -> Computation | None:
         if self._remaining <= 0 or not self._is_checked(figure, sentence):
             return None
@@ -163,7 +161,7 @@ class FigureReader:
         if figure.unit in ORDINAL_UNITS or is_year:
             return None
         self._remaining -= 1
-        context = Context(sentence, around, operands, self.nearby, column, codes, self.counts)
+        context = Context(sentence, around, operands, self.nearby, column, self.counts)
         return self.arithmetic.explain(figure, context)
 
     def _is_checked(self, figure: Figure, sentence: str) -> bool:

@@ -122,16 +122,15 @@ def _aggregates_of(table: Table, column: Column, indexes: Sequence[int]) -> list
     place = Place(table.source, 0, 0)
     name = column.name
     unit = column.unit
-    ordered = sorted(values)
+    lowest = min(values)
+    highest = max(values)
     total = sum(values)
     summands = format_sum([format_number(value) for value in values])
-    spread = f"{format_number(ordered[-1])} − {format_number(ordered[0])}"
-    median = (ordered[(size - 1) // 2] + ordered[size // 2]) / 2
+    spread = f"{format_number(highest)} − {format_number(lowest)}"
     return [
         Aggregate(Trial(total, unit, summands, "sum", size, name, place), "sum"),
         Aggregate(Trial(total / size, unit, "", "average", size, name, place), "average"),
-        Aggregate(Trial(ordered[-1] - ordered[0], unit, spread, place=place), "difference"),
-        Aggregate(Trial(median, unit, "", "median", size, name, place), "median"),
+        Aggregate(Trial(highest - lowest, unit, spread, place=place), "difference"),
     ]
 
 

@@ -88,15 +88,6 @@ class Table:
                 groups.setdefault(label, []).append(index)
         return groups
 
-    @cached_property
-    def distinct_counts(self) -> frozenset[int]:
-        """How many different values each column of words has."""
-        width = max(map(len, self.rows), default=0)
-        return frozenset(
-            len({str(row[position]) for row in self.rows if position < len(row)})
-            for position in range(min(width, MAX_COLUMNS))
-        )
-
 
 def tables_in(text: str, source: int = 0) -> list[Table]:
     """Return the tables of a text; a list counts as a table, too."""

@@ -1,6 +1,6 @@
 """The figure to explain: which results of an operation are this figure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .index import TOLERANCE
 from .operands import Trial
@@ -23,7 +23,7 @@ class Target:
         self._forms = hedged_forms(figure, sentence)
         self._ranges: dict[str, list[tuple[float, float]]] = {}
 
-    def first_match(self, trials: Iterator[Trial]) -> Trial | None:
+    def first_match(self, trials: Iterable[Trial]) -> Trial | None:
         """Return the first trial that is this figure."""
         ranges_by_unit = self._ranges
         for trial in trials:

@@ -38,7 +38,6 @@ _WORDS_BY_CUE = {
         r"|for\b|come|amount|worth|annual|year|month|×|合計|計|円|総|年間|月間"
         r"|分|あたり|費用|代金|金額"
     ),
-    "median": r"median|中央値",
     "year": r"year|annual|年",
 }
 CUES = {name: re.compile(words, re.IGNORECASE) for name, words in _WORDS_BY_CUE.items()}
