@@ -4,7 +4,7 @@ With many values nearly every number is some difference of two, so only plausibl
 tried, the most plausible first, and fewer of them for a figure with few digits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -32,6 +32,7 @@ from .wording import cues_of
 # How many results are tried for a figure, by its significant digits: more would be chance.
 MAX_TRIALS = {0: 6, 1: 8, 2: 40, 3: 240, 4: 900}
 MAX_OPERANDS = 14
+MAX_SAVED_PAIRS = 100  # lists of them, of one answer
 MAX_FIGURES = 8 * MAX_OPERANDS  # of results whose numbers are all tried
 
 
@@ -42,6 +43,7 @@ class Arithmetic:
         self.index = index
         self._dates = DateArithmetic(index)
         self._tables = TableValues(index.tables)
+        self._pairs: dict[Hashable, list[Trial]] = {}
 
     def explain(self, figure: Figure, context: Context) -> Computation | None:
         """Return how a figure follows from the results, if it does."""
@@ -62,16 +64,19 @@ class Arithmetic:
             figure,
         )
         alike = [o for o in numbers if is_same_unit(o.unit, figure.unit)][:MAX_ALIKE]
-        may_be_sum = "sum" in cues or target.is_share
+        limit = MAX_TRIALS[target.kind.digits]
         for stage in (
             self._plausible_trials(target, context, cues, near, nearby),
-            pairs(alike, alike, target, cues),
+            self._saved_pairs(alike, target, cues),
             scaled(numbers, self._question_numbers, figure.unit),
             self._further_trials(target, cues, near, nearby, numbers),
-            self._tables.neighboring(as_shares=figure.unit == "%") if may_be_sum else (),
         ):
-            trial = target.first_match(islice(stage, MAX_TRIALS[min(4, figure.digits)]))
+            trial = target.first_match(islice(stage, limit))
             if trial is not None:
+                return trial.computation
+        if "sum" in cues or target.is_share:
+            neighboring = self._tables.neighboring(as_shares=figure.unit == "%")
+            if trial := target.first_indexed(neighboring, limit):
                 return trial.computation
         return None
 
@@ -102,7 +107,7 @@ class Arithmetic:
         for operands in table_operands:  # of one row, and of one column
             is_short = len(operands) <= MAX_ALIKE and figure.digits > 1
             row_cues = cues | {"rate", "product"} if is_short else cues
-            yield from pairs(operands, operands, target, row_cues)
+            yield from self._saved_pairs(operands, target, row_cues)
             if "sum" in cues:
                 yield from sums(operands, cues)
         totals = [trial.operand for trial in ([*cued, *uncued] if target.is_share else uncued)]
@@ -126,11 +131,28 @@ class Arithmetic:
         """Yield what can be computed from all numbers of a short result."""
         yield from pairs(near, numbers, target, cues)
         yield from pairs(nearby, numbers, target, cues)
-        yield from pairs(numbers, numbers, target, cues, is_far=True)
+        yield from self._saved_pairs(numbers, target, cues, is_far=True)
         if "sum" in cues or target.is_share:
             yield from sums(numbers, cues)
         if dimension_of(target.figure.unit) == "time":
             yield from self._dates.durations
+
+    def _saved_pairs(
+        self,
+        operands: Sequence[Operand],
+        target: Target,
+        cues: frozenset[str],
+        *,
+        is_far: bool = False,
+    ) -> list[Trial]:
+        """Return what two of these operands make; the same serve many figures of an answer."""
+        key = (tuple(operands), target.kind, cues, is_far)
+        if key not in self._pairs:
+            if len(self._pairs) >= MAX_SAVED_PAIRS:
+                self._pairs.clear()
+            trials = pairs(operands, operands, target, cues, is_far=is_far)
+            self._pairs[key] = list(islice(trials, MAX_TRIALS[target.kind.digits]))
+        return self._pairs[key]
 
     @cached_property
     def _question_numbers(self) -> list[Operand]:

@@ -110,7 +110,7 @@ def _products(
         formula = f"{high.text} × {low.text}"
         product = high.value * low.value
         yield Trial(product, figure.unit, formula, place=place)
-        if figure.step >= 1_000:  # of millions
+        if target.kind.is_large:  # of millions
             yield Trial(1e6 * product, figure.unit, formula, place=place)
         if "year" in cues:
             yield Trial(12 * product, figure.unit, f"12 × {formula}", place=place)

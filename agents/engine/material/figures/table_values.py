@@ -7,6 +7,7 @@ from typing import NamedTuple
 from .index import Place
 from .operands import Context, Operand, Trial, format_number, format_sum
 from .tables import Column, Table
+from .target import TrialIndex
 
 MAX_LABELED_ROWS = 12
 MAX_GROUPS = 200
@@ -33,7 +34,7 @@ class TableValues:
         self.tables = tables
         self._rows_by_text: dict[str, list[TableRow]] = {}
         self._aggregates_by_rows: dict[tuple[int, int, tuple[int, ...]], list[Aggregate]] = {}
-        self._neighboring: dict[bool, list[Trial]] = {}
+        self._neighboring: dict[bool, TrialIndex] = {}
 
     def rows_in(self, text: str) -> list[TableRow]:
         """Return the rows whose words are in a folded text."""
@@ -101,16 +102,16 @@ class TableValues:
                         self._aggregates_by_rows[key] = _aggregates_of(table, column, indexes)
                     yield from self._aggregates_by_rows[key]
 
-    def neighboring(self, *, as_shares: bool) -> list[Trial]:
+    def neighboring(self, *, as_shares: bool) -> TrialIndex:
         """Return the sums of neighboring rows and of the largest ones, or their shares."""
         if as_shares not in self._neighboring:
-            self._neighboring[as_shares] = [
+            self._neighboring[as_shares] = TrialIndex(
                 trial
                 for table in self.tables
                 for column in table.columns
                 if len(column.values) <= MAX_NEIGHBORING_ROWS and column.is_additive
                 for trial in _neighboring_of(table, column, as_shares=as_shares)
-            ]
+            )
         return self._neighboring[as_shares]
 
 

@@ -1,6 +1,9 @@
 """The figure to explain: which results of an operation are this figure."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import NamedTuple
 
 from .index import TOLERANCE
 from .operands import Trial
@@ -9,6 +12,25 @@ from .units import dimension_of, factor_between
 from .wording import hedged_forms
 
 RATIO_UNITS = {"x", "倍", "time", "fold"}
+
+
+class Kind(NamedTuple):
+    """What decides which operations are plausible for a figure."""
+
+    unit: str
+    digits: int  # 4 for more
+    is_large: bool
+
+
+class TrialIndex:
+    """Trials by value, for figures that are compared with all of them."""
+
+    def __init__(self, trials: Iterable[Trial]) -> None:
+        self.by_unit: dict[str, list[tuple[float, int, Trial]]] = {}
+        for rank, trial in enumerate(trials):
+            self.by_unit.setdefault(trial.unit, []).append((abs(trial.value), rank, trial))
+        for entries in self.by_unit.values():
+            entries.sort(key=itemgetter(0, 1))
 
 
 class Target:
@@ -20,6 +42,7 @@ class Target:
     def __init__(self, figure: Figure, sentence: str) -> None:
         self.figure = figure
         self.is_share = figure.unit == "%" or figure.unit in RATIO_UNITS
+        self.kind = Kind(figure.unit, min(4, figure.digits), figure.step >= 1_000)
         self._forms = hedged_forms(figure, sentence)
         self._ranges: dict[str, list[tuple[float, float]]] = {}
 
@@ -35,6 +58,20 @@ class Target:
                 if lowest <= value <= highest:
                     return trial
         return None
+
+    def first_indexed(self, index: TrialIndex, limit: int) -> Trial | None:
+        """Return the first of so many trials that is this figure."""
+        first_rank = limit
+        first_trial: Trial | None = None
+        for unit, entries in index.by_unit.items():
+            for lowest, highest in self._ranges_in(unit):
+                start = bisect_left(entries, lowest, key=itemgetter(0))
+                end = bisect_right(entries, highest, key=itemgetter(0))
+                for _value, rank, trial in entries[start:end]:
+                    if rank < first_rank:
+                        first_rank = rank
+                        first_trial = trial
+        return first_trial
 
     def _ranges_in(self, trial_unit: str) -> Iterator[tuple[float, float]]:
         for form in self._forms:
