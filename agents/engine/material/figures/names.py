@@ -104,10 +104,10 @@ def _unknown_name(match: re.Match[str], sentence: str, known: str) -> Iterator[t
         and len(words) > 1
         and words[0].lower().rstrip(".") not in {"dr", "mr", "ms", "mrs", "prof"}
     ):
-        rest = words[1:]
+        checked_words = words[1:]
     else:
-        rest = [] if is_first and len(words) == 1 else words
-    unknown = [word for word in rest if not _is_known(word, known)]
+        checked_words = [] if is_first and len(words) == 1 else words
+    unknown = [word for word in checked_words if not _is_known(word, known)]
     if not unknown:
         return
     if is_first and len(unknown) < len(words) - 1:

@@ -118,38 +118,38 @@ def unit_of(word: str) -> str:
 
 def dimension_of(unit: str) -> str:
     """Return what kind of quantity has this unit, if that is certain."""
-    known = _UNITS.get(unit)
-    return known[0] if known else ""
+    entry = _UNITS.get(unit)
+    return entry[0] if entry else ""
 
 
 @lru_cache(10_000)
 def factors_of(unit: str) -> tuple[float, ...]:
     """Return the factors by which a figure in this unit becomes one in another."""
-    known = _UNITS.get(unit)
-    if known is None:
+    entry = _UNITS.get(unit)
+    if entry is None:
         return ()
-    dimension, factor = known
-    factors = {factor / other for other in _DIMENSIONS[dimension].values()}
+    dimension, factor = entry
+    factors = {factor / unit_factor for unit_factor in _DIMENSIONS[dimension].values()}
     if dimension == "bytes" and factor > 1:
         factors |= {factor / 1_024, 1 / 1_024, 1_024.0}
     return tuple(sorted(factors - {1.0}))
 
 
-def factor_between(unit: str, other: str) -> float | None:
+def factor_between(unit: str, other_unit: str) -> float | None:
     """Return by what a figure is multiplied for another unit; None if it can't be."""
     first = _UNITS.get(unit)
-    second = _UNITS.get(other)
+    second = _UNITS.get(other_unit)
     if first is None or second is None or first[0] != second[0]:
         return None
     return first[1] / second[1]
 
 
-def is_alike(unit: str, other: str) -> bool:
+def is_alike(unit: str, other_unit: str) -> bool:
     """Whether figures with these units may be added up or compared; most words are no units."""
-    hard = [bool(dimension_of(unit)), bool(dimension_of(other))]
-    return unit == other or not unit or not other or not any(hard)
+    hard = [bool(dimension_of(unit)), bool(dimension_of(other_unit))]
+    return unit == other_unit or not unit or not other_unit or not any(hard)
 
 
-def is_same_unit(unit: str, other: str) -> bool:
+def is_same_unit(unit: str, other_unit: str) -> bool:
     """Whether both are one unit, perhaps in other words."""
-    return bool(unit) and (unit == other or factor_between(unit, other) == 1.0)
+    return bool(unit) and (unit == other_unit or factor_between(unit, other_unit) == 1.0)
