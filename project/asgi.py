@@ -1,6 +1,7 @@
 """The ASGI application: pages, sockets and health probes."""
 
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -46,8 +47,21 @@ sockets = URLRouter(
 )
 
 
-# Paths of programs whose queries are short: not so of the REST API, which has exports.
-SHORT_PATHS = tuple(prefix for prefix in settings.API_PREFIXES if prefix != "/api/v1/")
+# Protocols of programs. The REST API is another matter: it has exports.
+PROTOCOL_PATHS = tuple(prefix for prefix in settings.API_PREFIXES if prefix != "/api/v1/")
+REST_STREAM_PATH = re.compile(r"/api/v1/runs/[0-9]+/events")
+
+
+def has_short_queries(scope: Scope) -> bool:
+    """Whether a request is a program's, and nobody waits long for its queries."""
+    if request_body.BODY_FILE in scope.get("extensions", {}):
+        return False
+    if scope["path"].startswith(PROTOCOL_PATHS):
+        return True
+    is_stream = any(
+        name == b"accept" and b"text/event-stream" in value for name, value in scope["headers"]
+    )
+    return is_stream and REST_STREAM_PATH.fullmatch(scope["path"]) is not None
 
 
 class QuietHandler(RefusingHandler, ASGIHandler):
@@ -56,13 +70,11 @@ class QuietHandler(RefusingHandler, ASGIHandler):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request in a thread of its own, with its own connection to the database.
 
-        Protocols of programs have no need of that: like pages' sockets, they are asynchronous.
+        What only has short queries shares the thread and the connection of pages' sockets.
         """
-        has_large_body = request_body.BODY_FILE in scope.get("extensions", {})
-        if scope["path"].startswith(SHORT_PATHS) and not has_large_body:
-            await self.handle(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
+        await (self.handle if has_short_queries(scope) else super().__call__)(
+            scope, receive, send
+        )
 
     def create_request(
         self, scope: Any, body_file: Any

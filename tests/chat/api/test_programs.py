@@ -29,7 +29,7 @@ def token(person):
     return api_keys.create(person, "CI", ["ask", "read"])[1]
 
 
-async def call(path, token, body=b"", method="GET", body_file=None):
+async def call(path, token, body=b"", method="GET", body_file=None, accept=b"*/*"):
     """Send a request to the server's application, and return its status and its body."""
     headers = [(b"host", b"testserver"), (b"authorization", f"Bearer {token}".encode())]
     scope = {
@@ -39,6 +39,7 @@ async def call(path, token, body=b"", method="GET", body_file=None):
         "query_string": b"",
         "headers": [
             *headers,
+            (b"accept", accept),
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),
         ],
@@ -131,6 +132,16 @@ async def test_the_rest_api_and_large_bodies_have_threads_of_their_own(
 
     assert len(set(admitting_threads)) == 2
     assert await database.run(get_ident) not in admitting_threads
+
+
+async def test_a_stream_of_events_has_no_thread_of_its_own(token, person, admitting_threads):
+    run = await Run.objects.acreate(user=person, query="6 * 7", status="completed")
+
+    await call(f"/api/v1/runs/{run.pk}/events", token, accept=b"text/event-stream")
+    await call(f"/api/v1/runs/{run.pk}/events", token)
+
+    shared = await database.run(get_ident)
+    assert [thread == shared for thread in admitting_threads] == [True, False]
 
 
 @pytest.mark.usefixtures("run_executor", "agent")
