@@ -29,7 +29,7 @@ ROOT = Path(__file__).parent.parent
 UV = Path(sys.executable).with_name("uv")  # of the virtual environment
 PYTHON_EXAMPLE = re.compile(r"```python\n(.*?)```", re.S)
 RESOURCES = "project/resources"
-STARTS_WITHIN = 120
+STARTS_WITHIN = 300  # a busy machine is slow; a server that dies is noticed at once
 STYLESHEET = re.compile(r'<link rel="stylesheet" href="([^"]+)"')
 
 MAKE_KEY = """

@@ -1,4 +1,4 @@
-"""The workflow for GitHub Actions: its steps, run by a shell as a runner does it."""
+"""The package, and the workflow for GitHub Actions: its steps, as a runner runs them."""
 
 import asyncio
 import os
@@ -14,6 +14,7 @@ from tests.bench.processes import clean_environment
 from tests.compat.packages import ROOT, python_programs, version
 from tests.compat.rows import row
 from tests.compat.served import Served, example, serve
+from tests.compat.suite import run_tests
 
 WAYS_IN = "Ways in"
 PAGE = "command-line.md"
@@ -57,6 +58,16 @@ async def check_github_actions() -> str:
         assert status == 1, output
         assert "is below 0.9" in output, output
     return "an example set passed; one that fails also fails the job"
+
+
+@row(
+    WAYS_IN,
+    "Wheel and source package",
+    real="pip's packages in new environments: the engine, its examples, the product, ACP",
+    played="the model",
+)
+async def check_packages() -> str:
+    return await run_tests("tests/test_package.py")
 
 
 def _build_wheel(folder: str) -> str:
