@@ -57,6 +57,8 @@ NOT_SAID = {
     "new request.",
     "Tool result: {}",
     " The provider rewrote the prompt: {}",
+    "These figures aren't in any result: {}. Correct or remove them, or say that they are "
+    "estimates. Then give the complete answer again, in the language of the question.",
     "a reply that is not an object",
     "a reply that is too large",
     "a reply without text",

@@ -42,7 +42,7 @@ SVG = "image/svg+xml"
 TABLE_DELIMITERS = {"text/csv": ",", "text/tab-separated-values": "\t"}
 # Nothing in it is tried twice: a cell can be very long, and a match stops all threads.
 NUMBER = re.compile(
-    r"\s*+[-+]?(?:\d[\d,_ ]*+)?+(?:\.\d*+)?+(?:e[-+]?\d++)?+\s*+%?+\s*+", re.IGNORECASE
+    r"\s*+[-+]?(?:\d[\d,_ ]*+)?+(?:\.\d*+)?+(?:e[-+]?+\d++)?+\s*+%?+\s*+", re.IGNORECASE
 )
 IMAGE_ENDINGS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 

@@ -66,8 +66,8 @@ def corpus(person, stranger):
         Script(user=person, version=None, cached_tokens=64, hits=["observe"], words=3),
         Script(user=person, model="demo/two", falls_back=True, calls=[("database", "failed")]),
         Script(user=person, reason="tool_failure_degraded", began=ago(days=5)),
-        Script(user=person, calls=[("database", "rescued")]),
         Script(user=stranger, reason="interrupted", began=ago(days=5)),
+        Script(user=person, calls=[("database", "rescued")]),
     ]
     runs = [script.save() for script in scripts]
     Rating.objects.create(run=runs[0], user=person, is_good=True)
@@ -125,7 +125,7 @@ def test_tools_have_their_own_calls_and_the_runs_that_used_them(corpus, count, i
     parts = count(By.TOOL, is_rolled=is_rolled)
     database, search = parts["database",], parts["search",]
 
-    assert (database["runs"], database["tool_calls"], database["tool_errors"]) == (2, 2, 2)
+    assert (database["runs"], database["tool_calls"], database["tool_errors"]) == (3, 3, 3)
     assert database["tool_timeouts"] == 1
     assert (search["runs"], search["tool_calls"], search["limited"]) == (2, 1, 1)
 
