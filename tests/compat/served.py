@@ -31,6 +31,10 @@ class Served:
     url: str
     key: str
 
+    def fill(self, text: str) -> str:
+        """Return an example of the docs for this installation."""
+        return text.replace("https://ashiato.example.com", self.url).replace("ash_…", self.key)
+
 
 @asynccontextmanager
 async def serve(

@@ -48,7 +48,7 @@ async def check_open_webui() -> str:
     async with serve() as ashiato:
         with tempfile.TemporaryDirectory() as folder:
             program = peers.HOME / OPEN_WEBUI / "bin" / OPEN_WEBUI
-            command = _filled(example(PAGE, "sh", 1), ashiato).replace(
+            command = ashiato.fill(example(PAGE, "sh", 1)).replace(
                 "open-webui serve", f"exec {program} serve --host 127.0.0.1 --port {port}"
             )
             environment = {name: peers.QUIET[name] for name in OFFLINE} | {"DATA_DIR": folder}
@@ -101,7 +101,7 @@ async def check_librechat() -> str:
     script = folder / "ask.mjs"
     script.write_text((HERE / "librechat_request.mjs").read_text())
     async with serve() as ashiato:
-        (folder / "librechat.yaml").write_text(_filled(example(PAGE, "yaml"), ashiato))
+        (folder / "librechat.yaml").write_text(ashiato.fill(example(PAGE, "yaml")))
         variables = {"PATH": node_path(), "ASHIATO_KEY": ashiato.key}
         seen = json.loads(await run("node", str(script), env=variables))
         agents = [model["id"] for model in _get(ashiato, "/v1/models")["data"]]
@@ -116,10 +116,3 @@ def _get(ashiato: Served, path: str) -> Any:
     request = urllib.request.Request(ashiato.url + path, headers=headers)
     with urllib.request.urlopen(request, timeout=30) as response:
         return json.load(response)
-
-
-def _filled(text: str, ashiato: Served) -> str:
-    """Return an example for this installation."""
-    return text.replace("https://ashiato.example.com", ashiato.url).replace(
-        "ash_…", ashiato.key
-    )

@@ -211,5 +211,4 @@ def _filled(text: str, ashiato: Served) -> str:
     """Return an example for this installation, with the versions that are pinned."""
     for package in (INSPECTOR, REMOTE):
         text = text.replace(package, f"{package}@{version(package)}")
-    text = text.replace("https://ashiato.example.com", ashiato.url)
-    return text.replace("ash_…", ashiato.key)
+    return ashiato.fill(text)

@@ -14,7 +14,7 @@ from tests.compat.packages import (
     version,
 )
 from tests.compat.rows import NotTried, row
-from tests.compat.served import Served, example, run, serve
+from tests.compat.served import example, run, serve
 from tests.compat.table import CONFORMANCE
 
 WAYS_IN = "Ways in"
@@ -121,14 +121,14 @@ async def check_curl() -> str:
     if shutil.which("curl") is None:
         raise NotTried("curl isn't installed.")
     async with serve() as ashiato:
-        output = await run("sh", "-c", _filled(example(PAGE, "sh"), ashiato))
+        output = await run("sh", "-c", ashiato.fill(example(PAGE, "sh")))
     assert "42" in output, output
     return "an agent asked"
 
 
 async def _run_python(program: str, number: int) -> None:
     async with serve() as ashiato:
-        output = await run(program, "-c", _filled(example(PAGE, "python", number), ashiato))
+        output = await run(program, "-c", ashiato.fill(example(PAGE, "python", number)))
     assert "42" in output, output
 
 
@@ -136,13 +136,6 @@ async def _run_node(name: str, number: int, *packages: str) -> None:
     folder = await node_packages(name, *packages)
     async with serve() as ashiato:
         script = folder / "ask.mjs"
-        script.write_text(_filled(example(PAGE, "js", number), ashiato))
+        script.write_text(ashiato.fill(example(PAGE, "js", number)))
         output = await run("node", str(script))
     assert "42" in output, output
-
-
-def _filled(text: str, ashiato: Served) -> str:
-    """Return an example for this installation."""
-    return text.replace("https://ashiato.example.com", ashiato.url).replace(
-        "ash_…", ashiato.key
-    )
