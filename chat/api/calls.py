@@ -25,6 +25,7 @@ from agents.db import database, errors
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import QuotaExceeded
 from agents.engine.events import Event
+from agents.engine.loop import APPROVERS
 from agents.engine.state import Message as HistoryMessage
 from agents.metering import budgets
 from agents.models import Agent, ApiKey, Approval, Run
@@ -309,10 +310,8 @@ def waiting_approvals(caller: Caller) -> QuerySet[Approval]:
 async def decide(caller: Caller, approval: int, decision: Decision) -> Run:
     """Decide about an approval. Raises ApiError if it was decided, or isn't the user's."""
     caller.require(ApiKey.Scope.APPROVE)
-    raised = Approval.objects.filter(pk=approval, why=Approval.Why.BUDGET)
-    if decision.is_approved and await raised.exclude(run__user=caller.user).aexists():
-        sentence = _("Raise the limit of another user’s run in the browser.")
-        raise ApiError(403, sentence, "not_yours")
+    if decision.is_approved:
+        await database.run(_check_raise, caller, approval)
     try:
         with api_keys.using(caller.key):
             return await approvals.decide(caller.user, approval, decision)
@@ -322,6 +321,21 @@ async def decide(caller: Caller, approval: int, decision: Decision) -> Run:
         ) from error
     except DecisionRejected as reason:
         raise ApiError(409, str(reason), "decision_rejected") from reason
+
+
+def _check_raise(caller: Caller, approval: int) -> None:
+    """Raise ApiError if this raises a limit that the agent doesn't let its users raise.
+
+    A program can raise the limit of its user's run as often as its user can. Beyond that, and
+    for others, an administrator decides, who is a person.
+    """
+    limits = Approval.objects.filter(pk=approval, why=Approval.Why.BUDGET)
+    if limits.exclude(run__user=caller.user).exists():
+        sentence = _("Raise the limit of another user’s run in the browser.")
+        raise ApiError(403, sentence, "not_yours")
+    if limits.filter(role=APPROVERS).exists():
+        sentence = _("Programs can’t raise this limit any further. Do it in the browser.")
+        raise ApiError(403, sentence, "limit_reached")
 
 
 async def answer(
