@@ -1,5 +1,6 @@
 """Models, servers, tools and agents in configuration files."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ from agents.models import (
     LanguageModel,
     McpServer,
     ModelConnection,
+    Schedule,
     ToolRegistration,
 )
 from agents.models.catalog.agent_tools import TOOL_SETTINGS
@@ -35,6 +37,7 @@ from .columns import (
 )
 from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser, user_or_none
+from .schedules import KEY, OF_AGENTS, described_rows
 
 Source = ToolRegistration.Source
 
@@ -220,19 +223,30 @@ OUTWARD_FIELDS = {"model", "fallback_models"}
 
 
 class AgentKind(ResourceKind):
-    """Agents with their tools (`agents.catalog.agent_spec`); each change creates a version."""
+    """Agents with their tools (`agents.catalog.agent_spec`) and schedules.
 
-    parts = (AgentVersion,)
+    Each change creates a version, which has no schedules.
+    """
+
+    parts = (AgentVersion, Schedule)
 
     def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         return editable_columns(self.model, without=(self.named, "tools"))
 
     def describe(self, row: Any) -> ResourceValues:
-        return self._without_name(agent_spec.describe(row))
+        schedules = {KEY: OF_AGENTS.describe(row.schedules.all())}
+        return self._without_name(agent_spec.describe(row)) | schedules
 
     def describe_all(self, rows: dict[str, Any]) -> dict[str, ResourceValues]:
         specs = agent_spec.describe_all(rows.values())
-        return {name: self._without_name(specs[row.pk]) for name, row in rows.items()}
+        schedules: dict[int | None, list[Schedule]] = defaultdict(list)
+        for schedule in described_rows().filter(agent__in=specs):
+            schedules[schedule.agent_id].append(schedule)
+        return {
+            name: self._without_name(specs[row.pk])
+            | {KEY: OF_AGENTS.describe(schedules[row.pk])}
+            for name, row in rows.items()
+        }
 
     def _without_name(self, values: ResourceValues) -> ResourceValues:
         return {
@@ -242,16 +256,18 @@ class AgentKind(ResourceKind):
         }
 
     def allowed_keys(self, values: ResourceValues) -> list[str]:
-        return [*super().allowed_keys(values), "tools"]
+        return [*super().allowed_keys(values), "tools", KEY]
 
     def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
         """Accept a bare name for a tool without settings."""
+        values = OF_AGENTS.complete(values)
         if not isinstance(tools := values.get("tools"), dict):
             return values
         return {**values, "tools": {name: settings or {} for name, settings in tools.items()}}
 
     def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
+        yield from OF_AGENTS.mismatches(values)
         tools = values.get("tools", {})
         if not isinstance(tools, dict):
             yield ValidationIssue(("tools",), _("Must map tool names to their settings."))
@@ -269,6 +285,7 @@ class AgentKind(ResourceKind):
 
     def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().missing_references(values)
+        yield from OF_AGENTS.missing_references(values)
         tools = values.get("tools", {})
         pks = _tool_pks(tools)
         kind = ToolRegistration._meta.verbose_name
@@ -286,7 +303,12 @@ class AgentKind(ResourceKind):
 
     def differs(self, current: ResourceValues, values: ResourceValues) -> bool:
         tools = current.get("tools")
-        return values.get("tools", tools) != tools or super().differs(current, values)
+        if values.get("tools", tools) != tools or OF_AGENTS.differ(current, values):
+            return True
+        return super().differs(current, values)
+
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
+        return super().keep(row, values, user) or OF_AGENTS.keep(row, values, user)
 
     def prepare(self, row: Any, values: ResourceValues) -> None:
         """Unset the default before another agent becomes it."""
@@ -307,7 +329,10 @@ class AgentKind(ResourceKind):
         return {*values, *OUTWARD_FIELDS, *(COMPARED_SETTINGS if are_compared else ())}
 
     def prefetch(self, rows: list[Any]) -> None:
-        models.prefetch_related_objects(rows, *agent_spec.prefetch_names(), "asked_by")
+        schedules = models.Prefetch("schedules", described_rows())
+        models.prefetch_related_objects(
+            rows, *agent_spec.prefetch_names(), "asked_by", schedules
+        )
 
     def save_first_versions(self, rows: list[Any]) -> None:
         agent_versions.save_all([row for row in rows if not row.version], None)

@@ -67,8 +67,9 @@ class ConfigColumn:
             return bool(value)
         if isinstance(value, time):
             return f"{value:%H:%M}"
-        is_row = isinstance(value, models.Model)
-        return value.name if is_row else normalize_newlines(value)
+        if isinstance(value, models.Model):
+            return getattr(value, self.related_name)
+        return normalize_newlines(value)
 
     def mismatch(self, value: Any) -> str:
         """Return why a value is invalid here, or an empty string."""

@@ -12,6 +12,7 @@ from agents.models import (
     ModelConnection,
     Quota,
     ToolRegistration,
+    Trigger,
     Workflow,
 )
 
@@ -26,6 +27,7 @@ from .catalog import (
 from .installation import GroupKind, SettingKind
 from .kind import ResourceKind
 from .limits import LimitKind
+from .triggers import TriggerKind
 from .workflows import WorkflowKind
 
 KINDS: dict[str, ResourceKind] = {
@@ -41,6 +43,7 @@ KINDS: dict[str, ResourceKind] = {
         AgentKind("agents", Agent),
         ResourceKind("patterns", GuardrailPattern),
         WorkflowKind("workflows", Workflow),
+        TriggerKind("triggers", Trigger),
         LimitKind("limits", Quota),
     )
 }

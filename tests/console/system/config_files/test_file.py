@@ -41,7 +41,7 @@ def test_a_file_has_the_whole_configuration_and_no_secret(installation):
     assert [*told] == [
         *("ashiato", "settings", "groups", "connections", "models", "servers"),
         *("databases", "tools"),
-        *("agents", "patterns", "workflows", "limits"),
+        *("agents", "patterns", "workflows", "triggers", "limits"),
         *("alert_channels", "alert_rules", "summaries"),
     ]
     assert told["connections"]["fast"]["has_key"] is True
