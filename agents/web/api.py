@@ -58,8 +58,8 @@ def stream_response(stream: AsyncIterator[bytes]) -> EventStream:
 
 async def sse_frames(stream: AsyncGenerator[Event | None, None]) -> AsyncIterator[bytes]:
     """Yield events as server-sent events, and a comment when none came for a while."""
-    async with aclosing(stream) as events:
-        async for event in events:
+    async with aclosing(stream) as open_stream:
+        async for event in open_stream:
             if event is None:
                 yield STILL_HERE
             else:

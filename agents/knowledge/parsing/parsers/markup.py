@@ -58,7 +58,8 @@ def parse(source: SourceFile) -> ParsedDocument:
     elif source.suffix in {".tex", ".ltx"}:
         title, blocks = _tex(text)
     else:
-        title, blocks = "", list(_rst(text.split("\n"), source.work))
+        title = ""
+        blocks = list(_rst(text.split("\n"), source.work))
     body = markdown.clean("\n".join(blocks))
     first = next((line.lstrip("# ") for line in body.split("\n") if line.startswith("#")), "")
     return ParsedDocument(title=title or first, parts=markdown.parts(body), notes=notes)

@@ -29,9 +29,13 @@ class CompoundFile:
         self._data = data
         self._work = work
         head = HEADER.unpack_from(data)
-        sector_shift, mini_shift = head[4], head[5]
-        first_directory, mini_cutoff = head[8], head[10]
-        first_mini, first_index, index_count = head[11], head[13], head[14]
+        sector_shift = head[4]
+        mini_shift = head[5]
+        first_directory = head[8]
+        mini_cutoff = head[10]
+        first_mini = head[11]
+        first_index = head[13]
+        index_count = head[14]
         if sector_shift not in (9, 12) or mini_shift != 6:
             raise UnreadableDocument(DAMAGED)
         self._size = 1 << sector_shift
