@@ -78,7 +78,7 @@ shared = mmap.mmap(-1, 64 * 2**20)
 shared.write(b"x" * 64 * 2**20)
 os.fork()
 shared[:: mmap.PAGESIZE]
-print(os.getpid(), flush=True)
+os.write(1, b"%d\\n" % os.getpid())
 time.sleep(60)
 """
     command = [sys.executable, "-c", script]
