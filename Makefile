@@ -71,7 +71,7 @@ check: .venv/dev ## check style, types, import rules and migrations (under 60 s)
 audit: .venv/dev ## check the pinned packages for known vulnerabilities (needs the network)
 	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --desc -r requirements.lock
 
-compat: .venv/dev chromium ## install published MCP servers, an identity provider, a monitor and a proxy, and use them; ONLY=memory runs some, WRITE=1 writes docs/compatibility.md
+compat: .venv/dev chromium ## run the recipes of the docs with the real clients, and published MCP servers, a monitor and others; ONLY=memory runs some, WRITE=1 writes docs/compatibility.md
 	@$(BIN)/python -m tests.compat $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
 
 conformance: .venv/dev ## run the official suites of the protocols and write docs/conformance.md (needs npm and the network)

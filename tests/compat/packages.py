@@ -79,7 +79,8 @@ def python_programs(name: str) -> Path:
 async def node_packages(name: str, *packages: str, builds: Sequence[str] | None = None) -> Path:
     """Install packages of npm, once; return the folder in which scripts find them.
 
-    With `builds`, only these run their install scripts, which compile or fetch programs.
+    With `builds` they are a whole product: packages that it doesn't name are left out, and only
+    these run install scripts, which compile or fetch programs.
     """
     path = node_path()
     declared = json.loads(NODE_PACKAGES.read_text())
@@ -92,15 +93,15 @@ async def node_packages(name: str, *packages: str, builds: Sequence[str] | None 
     }
     folder = HOME / name
     stamp = folder / "installed.txt"
-    text = json.dumps([wanted, builds])
+    options = ("--loglevel=error", "--prefix", str(folder))
+    product = () if builds is None else ("--legacy-peer-deps", "--ignore-scripts")
+    text = json.dumps([wanted, product, builds])
     if stamp.exists() and stamp.read_text() == text:
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_text(json.dumps(wanted))
     (folder / "package-lock.json").unlink(missing_ok=True)
-    options = ("--loglevel=error", "--legacy-peer-deps", "--prefix", str(folder))
-    scripts = () if builds is None else ("--ignore-scripts",)
-    await asyncio.to_thread(_run, "npm", "install", *options, *scripts, PATH=path)
+    await asyncio.to_thread(_run, "npm", "install", *options, *product, PATH=path)
     if builds:
         await asyncio.to_thread(_run, "npm", "rebuild", *options, *builds, PATH=path)
     stamp.write_text(text)

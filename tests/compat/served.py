@@ -93,7 +93,8 @@ async def run(*command: str, env: dict[str, str] | None = None, status: int | No
     )
     output, errors = await process.communicate()
     last = ((errors or b"").strip() or output.strip())[-600:].decode(errors="replace")
-    assert status in (None, process.returncode), f"{Path(command[0]).name}: {last}"
+    problem = last or f"ended with {process.returncode}"
+    assert status in (None, process.returncode), f"{Path(command[0]).name}: {problem}"
     return output.decode().strip()
 
 

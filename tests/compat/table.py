@@ -14,11 +14,11 @@ HEADER = """\
 # Compatibility
 
 What other people's software does with Ashiato. `make compat` installs the software and uses it
-as a user would. `make compat ONLY=memory` runs some rows, `WRITE=1` writes this page with the
-last result of each row. *Works* means that every check in the row passed. *Says why not* means
-that Ashiato refuses in the sentence given. *Not tried* means that the machine lacked something,
-or that the row wasn't run yet. *Real* says what was the real thing in a row, and *Played back*
-what was scripted or recorded instead.
+as a user would; recipes are run as their pages have them. `make compat ONLY=memory` runs some
+rows, `WRITE=1` writes this page with the last result of each row. *Works* means that every
+check in the row passed. *Says why not* means that Ashiato refuses in the sentence given. *Not
+tried* means that the machine lacked something, or that the row wasn't run yet. *Real* says
+what was the real thing in a row, and *Played back* what was scripted or recorded instead.
 """
 COLUMNS = """\
 | What | Version | Result | Seen | Real | Played back | Tried on |
@@ -28,7 +28,9 @@ CONFORMANCE_HEADER = """\
 # Conformance
 
 The official test suites of the protocols that Ashiato speaks, run against a new installation,
-or with Ashiato as the client. `make conformance` runs them and writes this page.
+or with Ashiato as the client. `make conformance` runs them and writes this page. Two of them
+are repositories: set `ASHIATO_A2A_TCK` to a checkout of a2aproject/a2a-tck, and
+`ASHIATO_OPEN_RESPONSES` to one of openresponses/openresponses.
 
 | Suite | Version | Passed | Tried on |
 |---|---|---|---|

@@ -93,7 +93,8 @@ class N8n:
             node["credentials"] = {kind: {"id": id, "name": id} for kind, id in id_of.items()}
         await self._import("workflow", [workflow])
         output = await self._run("execute", f"--id={workflow['id']}", "--rawOutput")
-        executed = json.loads(output[output.index("\n{") :])
+        # Between what it logs.
+        executed, _end = json.JSONDecoder().raw_decode(output[output.index("\n{") + 1 :])
         assert executed["status"] == "success", output[-2000:]
         nodes = executed["data"]["resultData"]["runData"]
         return {
