@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 from unittest.mock import patch
@@ -114,11 +115,8 @@ def _files() -> list[Path]:
         target = folder / f"{package}__{name}"
         if target.exists():
             continue
-        with tempfile.TemporaryDirectory() as unpacked:
-            subprocess.run(["apt-get", "download", "-q", package], cwd=unpacked, check=False)
-            for archive in Path(unpacked).glob("*.deb"):
-                subprocess.run(["dpkg", "-x", str(archive), f"{unpacked}/files"], check=True)
-            for path in Path(unpacked).rglob(f"{name}*"):
+        with unpacked(package) as files:
+            for path in files.rglob(f"{name}*"):
                 if path.name == f"{name}.gz":
                     subprocess.run(["gunzip", str(path)], check=True)
                     path = path.with_suffix("")
@@ -126,6 +124,18 @@ def _files() -> list[Path]:
                     shutil.copy(path, target)
                     break
     return sorted(folder.iterdir())
+
+
+@contextmanager
+def unpacked(package: str) -> Iterator[Path]:
+    """Download a Debian package and yield the folder of its files."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["apt-get", "download", "-q", package], cwd=folder, check=False)
+        files = Path(folder) / "files"
+        files.mkdir()
+        for archive in Path(folder).glob("*.deb"):
+            subprocess.run(["dpkg", "-x", str(archive), str(files)], check=True)
+        yield files
 
 
 def _ours(path: Path) -> str:
