@@ -29,6 +29,7 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
     "pptx": lambda: files.pptx("Leave", "Ten days", ""),
     "odt": lambda: files.odt("<text:p>Ten days</text:p>"),
     "rtf": lambda: rb"{\rtf1 Ten days\par}",
+    "old_office": lambda: files.compound({"WordDocument": b"Ten days"}),
     "outlook": lambda: files.outlook("Leave", "Ten days"),
     "markup": lambda: b"Leave\n=====\n\nTen days",
     "notebook": lambda: b'{"cells": [{"cell_type": "markdown", "source": "Ten days"}]}',
@@ -51,8 +52,8 @@ def test_every_type_is_recognized_and_parsed(type: sniffing.DocumentType) -> Non
     for ending in type.endings:
         source = parsers.SourceFile(data=data, name=f"a{ending}", recognizes=False)
         assert sniffing.sniff(source) is type, ending
-    if type is sniffing.IMAGE:
-        with pytest.raises(parsers.NeedsRecognition):
+    if type in (sniffing.IMAGE, sniffing.BINARY_OFFICE):
+        with pytest.raises((parsers.NeedsRecognition, parsers.NeedsConversion)):
             parsers.parse(source)
     else:
         assert "Ten days" in "\n".join(part.text for part in parsers.parse(source).parts)

@@ -31,6 +31,8 @@ print(json.dumps({
     "write": tried(lambda: open(request["new"], "w")),
     "connect": tried(lambda: socket.create_connection(("127.0.0.1", request["port"]), 2)),
     "local": tried(lambda: socket.socket(socket.AF_UNIX)),
+    "reach": tried(lambda: socket.socket(socket.AF_UNIX).connect(request["address"])),
+    "wait": tried(lambda: socket.socket(socket.AF_UNIX).bind(request["address"] + "2")),
     "kill": tried(lambda: os.kill(request["parent"], 0)),
     "variables": sorted(set(os.environ) - {"LC_CTYPE"}),
     "open": [n for n in range(3, 200) if tried(lambda: os.fstat(n)) == "done"],
@@ -50,7 +52,13 @@ def probe(tmp_path: Path, **changes: object) -> dict[str, object]:
     program = tmp_path / "probe.py"
     program.write_text(PROBE)
     kind = replace(WORKER, program=str(program), readable=["/proc/self/status"], **changes)
-    with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as local_server,
+        ExitStack() as stack,
+    ):
+        local_server.bind(str(tmp_path / "socket"))
+        local_server.listen()
         leaked = stack.enter_context(open(os.devnull))
         os.set_inheritable(leaked.fileno(), True)
         request = {
@@ -58,6 +66,7 @@ def probe(tmp_path: Path, **changes: object) -> dict[str, object]:
             "new": str(tmp_path / "new"),
             "status": "/proc/self/status",
             "port": server.getsockname()[1],
+            "address": str(tmp_path / "socket"),
             "parent": os.getpid(),
             "limits": ["AS", "CPU", "FSIZE", "NOFILE", "CORE"],
         }
@@ -86,6 +95,15 @@ def test_a_child_has_no_network(able):
     assert able["connect"] != "done"
     if child.has_seccomp():
         assert able["connect"] == able["local"] == "PermissionError"
+
+
+@pytest.mark.skipif(not child.has_seccomp(), reason="the system can't refuse single calls")
+def test_a_child_with_silent_sockets_reaches_nobody(tmp_path):
+    able = probe(tmp_path, has_silent_sockets=True)
+
+    assert able["local"] == able["wait"] == "done"
+    assert able["connect"] == able["reach"] == "PermissionError"
+    assert not (tmp_path / "socket2").exists()
 
 
 def test_a_child_whose_work_needs_the_network_has_it(tmp_path):

@@ -48,6 +48,8 @@ def main() -> None:
         send(error=pack(OUT_OF_MEMORY))
     except RecursionError:
         send(error=pack(TOO_DEEP))
+    except parsers.NeedsConversion as error:
+        send(needs_conversion=error.kind)
     except parsers.UnreadableDocument as error:
         send(error=pack(str(error)))
     except parsers.NeedsRecognition:

@@ -4,16 +4,20 @@ import json
 import logging
 import os
 import signal
+import tempfile
+import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from agents import file_types
 from agents.engine import sentences
 from agents.engine.sentences import Sentence as _
 from agents.tools import sandbox
 
+from . import libreoffice
 from .parsers.values import (
     MAX_CHARS,
+    NeedsConversion,
     NeedsRecognition,
     ParsedDocument,
     ParsedPart,
@@ -67,6 +71,7 @@ def parse(
     """
     if os.stat(path).st_size > MAX_FILE_BYTES:
         raise UnreadableDocument(TOO_LARGE)
+    end = time.monotonic() + deadline
     source = os.path.abspath(path)
     request = {
         "path": source,
@@ -86,6 +91,18 @@ def parse(
         ended = sandbox.run(
             DOCUMENT_PARSER, request, grant, on_output=reply.add, report=reply.report
         )
+    except NeedsConversion as needed:
+        with tempfile.TemporaryDirectory(prefix="office-") as folder:
+            converted = libreoffice.convert(
+                source, needed.kind, Path(folder), seconds=deadline, report=reply.report
+            )
+            return parse(
+                converted,
+                f"{PurePath(name).stem}{converted.suffix}",  # it isn't converted twice
+                progress=progress,
+                deadline=end - time.monotonic(),
+                recognizes=recognizes,
+            )
     except TimeoutError as error:
         raise UnreadableDocument(TOO_LATE.fill(seconds=f"{deadline:.0f}")) from error
     except sandbox.WorkerFailed as error:
@@ -121,6 +138,8 @@ class _Reply:
             message = json.loads(line)
             if "error" in message:
                 raise UnreadableDocument(sentences.unpack(message["error"]))
+            if "needs_conversion" in message:
+                raise NeedsConversion(message["needs_conversion"])
             if "needs_recognition" in message:
                 raise NeedsRecognition
             if "part" in message:

@@ -32,6 +32,7 @@ SHARED_NUMBERS = {
     "removexattrat": 466,
     "file_setattr": 469,
 }
+SOCKET = (41, 198)
 # On x86-64, and on processors with the generic table (None: they don't have the call).
 NUMBERS: dict[str, tuple[int, int | None]] = {
     # Processes and threads: one process that starts nothing needs no limit of their number.
@@ -59,7 +60,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
     # Sockets.
-    "socket": (41, 198),
+    "socket": SOCKET,
     "socketpair": (53, 199),
     # What Landlock doesn't restrict: rights, times and attributes of files, and news of them.
     "chmod": (90, None),
@@ -123,6 +124,15 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "userfaultfd": (323, 282),
     "syslog": (103, 116),
 }
+LOCAL_SOCKETS = 1  # AF_UNIX
+# What a socket needs to wait for others, and to reach them.
+WAITING_CALLS = {"bind": (49, 200), "listen": (50, 201)}
+REACHING_CALLS = {
+    "connect": (42, 203),
+    "sendto": (44, 206),
+    "sendmsg": (46, 211),
+    "sendmmsg": (307, 269),
+}
 PRLIMIT = (302, 261)
 PRCTL = (157, 167)
 SET_PARENT_DEATH_SIGNAL = 1
@@ -161,4 +171,19 @@ def refused_calls(machine: str = platform.machine()) -> list[Rule]:
     rules.append(Rule(call=PRCTL[column], argument=0, values=(SET_PARENT_DEATH_SIGNAL,)))
     # Others change attributes of a file that is only open for reading.
     rules.append(Rule(call=IOCTL[column], argument=1, values=FILE_COMMANDS, is_allowed=True))
+    return rules
+
+
+def silent_sockets(machine: str = platform.machine()) -> list[Rule]:
+    """Return the rules for a program that wants a local socket: it reaches nobody with it.
+
+    What makes others find it does nothing and says that it worked.
+    """
+    column = 0 if machine == "x86_64" else 1
+    rules = [Rule(call=SHARED_NUMBERS["io_uring_setup"])]
+    rules.append(
+        Rule(call=SOCKET[column], argument=0, values=(LOCAL_SOCKETS,), is_allowed=True)
+    )
+    rules += [Rule(call=row[column], error=0) for row in WAITING_CALLS.values()]
+    rules += [Rule(call=row[column]) for row in REACHING_CALLS.values()]
     return rules

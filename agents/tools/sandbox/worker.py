@@ -47,6 +47,7 @@ class Worker:
     program: str = ""
     needs_packages: bool = True
     has_network: bool = False
+    has_silent_sockets: bool = False  # local ones that reach nobody
     readable: Sequence[str] = ()
     memory_bytes: int
     # Up to this it may raise its limit itself.
@@ -116,6 +117,9 @@ def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[s
         if not confines_foreign_code():
             raise RuntimeError(worker.name)
         policy["refused_calls"] = [asdict(rule) for rule in system_calls.refused_calls()]
+    if worker.has_silent_sockets and child.has_seccomp():
+        policy["has_network"] = True  # what of it is refused are single calls
+        policy["refused_calls"] = [asdict(rule) for rule in system_calls.silent_sockets()]
     options = ["-I"] if worker.needs_packages and not program else ["-I", "-S"]
     start = [sys.executable, *options, child.__file__, json.dumps(policy)]
     return [*start, *(program or [worker.program])]

@@ -10,9 +10,15 @@ from importlib import import_module
 from agents.engine.sentences import Sentence as _
 
 from .sniffing import sniff
-from .values import NeedsRecognition, ParsedDocument, SourceFile, UnreadableDocument
+from .values import (
+    NeedsConversion,
+    NeedsRecognition,
+    ParsedDocument,
+    SourceFile,
+    UnreadableDocument,
+)
 
-__all__ = ["NeedsRecognition", "SourceFile", "UnreadableDocument", "parse"]
+__all__ = ["NeedsConversion", "NeedsRecognition", "SourceFile", "UnreadableDocument", "parse"]
 
 EMPTY = _("This file contains no text.")
 

@@ -9,8 +9,7 @@ from zlib import error as ZlibError
 
 from agents.engine.sentences import Sentence as _
 
-from .sniffing import PROTECTED
-from .values import UnreadableDocument, WorkLimit
+from .values import PROTECTED, UnreadableDocument, WorkLimit
 
 MAX_ENTRIES = 10_000
 MAX_BYTES = 200_000_000  # unpacked, in total

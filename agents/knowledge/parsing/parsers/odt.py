@@ -19,7 +19,16 @@ MAX_SPACES = 100
 CELL_STEPS = 20
 MAX_SLIDES = 2_000
 # Text that isn't said: what was deleted, comments, and numbers of lists.
-SKIPPED = {"tracked-changes", "annotation", "number", "ruby-text", "title", "desc", "settings"}
+SKIPPED = {
+    "tracked-changes",
+    "annotation",
+    "number",
+    "page-number",
+    "ruby-text",
+    "title",
+    "desc",
+    "settings",
+}
 
 
 def parse(source: SourceFile) -> ParsedDocument:
@@ -66,7 +75,7 @@ class _Reader:
         blocks: list[str] = []
         for shape in slide:
             if shape.get(f"{PRESENTATION}class") == "title" and not title:
-                title = markdown.collapse(" ".join(self.blocks(shape)))
+                title = markdown.collapse(" ".join(self.blocks(shape))).removeprefix("- ")
             elif local_name(shape) == "notes":
                 notes = markdown.join(self.blocks(shape))
                 blocks.append(f"**Notes:** {notes}" if notes else "")

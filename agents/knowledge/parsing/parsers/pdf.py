@@ -14,8 +14,14 @@ from .pdf_layout import forms
 from .pdf_layout.layout import read_page
 from .pdf_layout.tables import Table
 from .pdf_layout.words import HYPHEN, Line
-from .sniffing import PROTECTED
-from .values import NeedsRecognition, ParsedDocument, ParsedPart, SourceFile, UnreadableDocument
+from .values import (
+    PROTECTED,
+    NeedsRecognition,
+    ParsedDocument,
+    ParsedPart,
+    SourceFile,
+    UnreadableDocument,
+)
 
 MAX_PAGES = 3_000
 MAX_RECOGNIZED = 500

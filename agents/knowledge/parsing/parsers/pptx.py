@@ -99,11 +99,14 @@ def _leveled_lines(element: Element) -> Iterator[tuple[int, str]]:
             continue
         level = 0
         pieces = []
+        is_number = False  # of the slide
         for piece in paragraph.iter():
             tag = local_name(piece)
-            if tag == "pPr" and piece.get("lvl", "").isdigit():
+            if tag in {"r", "fld"}:
+                is_number = piece.get("type") == "slidenum"
+            elif tag == "pPr" and piece.get("lvl", "").isdigit():
                 level = min(int(piece.get("lvl", "0")), 8)
-            elif tag == "t":
+            elif tag == "t" and not is_number:
                 pieces.append(piece.text or "")
             elif tag == "br":
                 pieces.append(" ")

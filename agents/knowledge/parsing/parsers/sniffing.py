@@ -9,7 +9,8 @@ from agents import file_types
 from agents.engine.sentences import Sentence as _
 
 from .languages import LANGUAGES
-from .values import SourceFile, UnreadableDocument
+from .ole import CompoundFile
+from .values import OLD_OFFICE, PROTECTED, SourceFile, UnreadableDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,11 @@ OUTLOOK = DocumentType(
     label=_("Outlook message"),
     parser="outlook",
     endings=(".msg",),
+)
+BINARY_OFFICE = DocumentType(
+    label=_("old Office file"),
+    parser="old_office",
+    endings=(".doc", ".ppt", ".pps"),
 )
 SPREADSHEET = DocumentType(
     label=_("spreadsheet"),
@@ -149,6 +155,7 @@ TYPES = (
     PPTX,
     ODT,
     RTF,
+    BINARY_OFFICE,
     SPREADSHEET,
     DELIMITED,
     EPUB,
@@ -164,6 +171,14 @@ TYPES = (
 )
 BY_ENDING = {ending: kind for kind in TYPES for ending in kind.endings}
 BY_MIME_TYPE = {mime_type: kind for kind in TYPES for mime_type in kind.mime_types}
+# The main stream of compound files.
+BY_STREAM = {
+    "__properties_version1.0": OUTLOOK,
+    "workbook": SPREADSHEET,
+    "book": SPREADSHEET,
+    "worddocument": BINARY_OFFICE,
+    "powerpoint document": BINARY_OFFICE,
+}
 BY_CONTENT = {content: kind for kind in TYPES for content in kind.contents}
 
 HTML_START = re.compile(
@@ -176,10 +191,6 @@ MAIL_HEADERS = (b"from:", b"received:", b"return-path:", b"mime-version:", b"mes
 ARCHIVE = _("Archives can't be read. Unpack this one and upload its files.")
 PROGRAM = _("Programs can't be read as documents.")
 MEDIA = _("Audio and video files can't be read as documents.")
-OLD_OFFICE = _(
-    "This file is in an old Microsoft format. Save it as DOCX, PPTX or EML and try again."
-)
-PROTECTED = _("This file is password-protected. Remove the password and upload it again.")
 UNKNOWN = _("This file type isn't supported.")
 REASONS = {
     **dict.fromkeys(file_types.ARCHIVE_TYPES, ARCHIVE),
@@ -192,9 +203,9 @@ def sniff(source: SourceFile) -> DocumentType:
     """Return what a file is; raise UnreadableDocument if nothing fits."""
     declared = source.mime_type.partition(";")[0].strip().lower()
     expected = BY_ENDING.get(source.suffix) or BY_MIME_TYPE.get(declared)
-    if expected is TEXT:
+    if expected in (TEXT, BINARY_OFFICE):
         expected = None  # such a file can contain anything
-    actual = _sniff_binary(source.data) or _sniff_text(source.data, expected)
+    actual = _sniff_binary(source) or _sniff_text(source.data, expected)
     if expected in (None, actual) or (expected.is_text and actual.is_text):
         return actual
     raise UnreadableDocument(
@@ -207,18 +218,18 @@ def sniff(source: SourceFile) -> DocumentType:
     )
 
 
-def _sniff_binary(data: bytes) -> DocumentType | None:
+def _sniff_binary(source: SourceFile) -> DocumentType | None:
     """Return what isn't text; None for text and what may be."""
+    data = source.data
     file = BytesIO(data)
     content = file_types.sniff(file)
     if content == file_types.OLE:
-        if "EncryptedPackage".encode("utf-16-le") in data:
-            raise UnreadableDocument(PROTECTED)
-        # The names of what such a file contains.
-        if "__properties_version1.0".encode("utf-16-le") in data:
-            return OUTLOOK
-        if any(name.encode("utf-16-le") in data for name in ("Workbook", "Book")):
-            return SPREADSHEET
+        # What is embedded in such a file has a folder of its own.
+        for name in CompoundFile(data, source.work).names():
+            if name == "EncryptedPackage":
+                raise UnreadableDocument(PROTECTED)
+            if kind := BY_STREAM.get(name.casefold()):
+                return kind
         raise UnreadableDocument(OLD_OFFICE)
     if content == file_types.ZIP and data.startswith(b"PK\x03\x04") and not is_zipfile(file):
         raise UnreadableDocument(_("This file is damaged or incomplete."))

@@ -12,8 +12,14 @@ from . import markdown, row_groups
 from .archive import DAMAGED, FORBIDDEN_XML, Archive
 from .charts import chart_tables
 from .office import local_name, macro_notes
-from .sniffing import PROTECTED
-from .values import ParsedDocument, ParsedPart, SourceFile, UnreadableDocument, WorkLimit
+from .values import (
+    PROTECTED,
+    ParsedDocument,
+    ParsedPart,
+    SourceFile,
+    UnreadableDocument,
+    WorkLimit,
+)
 
 MAX_SHEETS = 200
 

@@ -12,11 +12,23 @@ Progress = Callable[[int, int], None]
 
 MAX_CHARS = 20_000_000
 MAX_STEPS = 20_000_000  # of a microsecond or so
+PROTECTED = _("This file is password-protected. Remove the password and upload it again.")
+OLD_OFFICE = _(
+    "This file is in an old Microsoft format. Save it as DOCX, PPTX or EML and try again."
+)
 TOO_COMPLEX = _("This file has too many elements to be read. Split it and upload the parts.")
 
 
 class UnreadableDocument(ValueError):
     """Raised when a file can't be read as a document; its text is a sentence for the user."""
+
+
+class NeedsConversion(UnreadableDocument):
+    """Raised when a file must be converted by another program first."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(OLD_OFFICE)
+        self.kind = kind
 
 
 class NeedsRecognition(Exception):
