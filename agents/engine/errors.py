@@ -17,6 +17,7 @@ AgentError
 │   └── PlanParseError         its text couldn't be parsed
 ├── ToolError
 │   ├── ToolNotFoundError      the model sees it and can choose another
+│   ├── UnreadableArguments    the model sees it and can write them again
 │   ├── DuplicateToolError     two tools with one name: a configuration mistake
 │   └── ToolExecutionFailed    the model sees it and can retry
 ├── NoPlan                     the model wrote no valid plan
@@ -169,6 +170,10 @@ class ToolError(AgentError):
 
 class ToolNotFoundError(ToolError):
     message = _("There is no tool with this name.")
+
+
+class UnreadableArguments(ToolError):
+    message = _("The arguments aren't a JSON object.")
 
 
 class DuplicateToolError(ToolError):

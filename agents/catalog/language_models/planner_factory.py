@@ -50,6 +50,7 @@ def build_planners(
             rate_limiter=_rate_limiter(setup.row) if setup.row else None,
             pseudonymizer=pseudonymizer,
             senses=_senses(setup),
+            enforces_schemas=_enforces_schemas(setup),
         )
         planners.append(planner)
     return planners
@@ -130,6 +131,16 @@ def _senses(setup: ModelSetup) -> set[Sense]:
     if hears:
         senses.add("audio")
     return senses
+
+
+def _enforces_schemas(setup: ModelSetup) -> bool:
+    """Whether the model's server enforces schemas: as configured, as tested, or by its kind."""
+    row = setup.row
+    if row is None:
+        return routing.is_self_hosted(setup.name, os.environ)
+    is_self_hosted = routing.is_self_hosted(row.model, os.environ, row.connection.base_url)
+    tested = row.last_test.get("parts", {}).get("schema", is_self_hosted)
+    return bool(row.abilities.get("schema", tested))
 
 
 def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:

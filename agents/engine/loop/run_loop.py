@@ -51,6 +51,7 @@ from .termination import (
     TerminateWithOutput,
     due_limit,
     find_tool_limits,
+    most_equal_calls,
     stop_reason,
 )
 from .tool_calls.approval import ApprovalPolicy, Grants
@@ -58,7 +59,7 @@ from .tool_calls.offered_tools import ToolBridge
 from .tool_calls.tool_runner import ToolRunner
 from .tool_calls.tool_step import ToolStep
 
-MAX_UNKNOWN_TURNS = 2
+MAX_IMPOSSIBLE_TURNS = 2
 
 if TYPE_CHECKING:
     from .runtime import AgentRuntime
@@ -264,9 +265,9 @@ class RunLoop:
         """Return the first step of a new turn; raise MaxStepsExceeded after the last one."""
         run_state = self.run_state
         agent = self.agent
-        # A model that invents tools is told once which ones there are, then it has to answer.
-        invents = len(run_state.unknown_turns) >= MAX_UNKNOWN_TURNS
-        tools = [] if invents else self.tool_runner.sent_tools()
+        # A model that invents tools, or writes no JSON, is told once. Then it has to answer.
+        can_call = len(run_state.impossible_turns) < MAX_IMPOSSIBLE_TURNS
+        tools = self.tool_runner.sent_tools() if can_call else []
         # Without tools the next reply is the answer, which is never held up.
         if tools and (step := self._limit_step()) is not None:
             return step
@@ -286,7 +287,16 @@ class RunLoop:
             is_aloud=is_aloud,
             bridge=self.bridge,
             check_draft=self._draft_check(),
+            must_answer=self._must_answer(),
         )
+
+    def _must_answer(self) -> bool:
+        """Whether this turn's schema has no calls: a weak model makes them while it can."""
+        run_state = self.run_state
+        equal_calls = max(run_state.progress.calls.values(), default=0)
+        most = most_equal_calls(self.agent.policy)
+        is_repeating = most is not None and equal_calls >= most
+        return is_repeating or 1 < self.agent.max_steps == run_state.turn
 
     def _draft_check(self) -> DraftCheck | None:
         """Return the check of a draft's figures, if a turn is left to correct them."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 from agents.engine.attachments import AttachmentRef, refs_of
-from agents.engine.errors import ToolNotFoundError
+from agents.engine.errors import ToolNotFoundError, UnreadableArguments
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.history_summary import summary_messages
 from agents.engine.material.run_material import RunMaterial
@@ -19,6 +19,8 @@ from .tool_calls.approval import ELICITATION, ApprovalDecision
 
 Data = Mapping[str, Any]
 
+# Calls that can't be made, however often the model repeats them.
+IMPOSSIBLE_CALLS = {ToolNotFoundError.__name__, UnreadableArguments.__name__}
 # The origin's usage and its failed models and tools don't concern a rerun.
 _ORIGIN_ONLY = {EventType.USAGE, EventType.STATUS}
 
@@ -65,7 +67,7 @@ class RunState:
     unsure: set[str] = field(default_factory=set)
     barred: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
-    unknown_turns: set[int] = field(default_factory=set)
+    impossible_turns: set[int] = field(default_factory=set)
     is_degraded: bool = False
     has_checked_citations: bool = False
     has_returned_draft: bool = False
@@ -107,12 +109,12 @@ class RunState:
         progress.stand_ins[tool] += 1
         return True
 
-    def note_unknown(self, turn: int, error_type: str) -> None:
-        """Note in which turns in a row the model called tools that don't exist."""
-        if error_type == ToolNotFoundError.__name__:
-            self.unknown_turns.add(turn)
+    def note_impossible(self, turn: int, error_type: str) -> None:
+        """Note in which turns in a row the model made calls that can't be made."""
+        if error_type in IMPOSSIBLE_CALLS:
+            self.impossible_turns.add(turn)
         else:
-            self.unknown_turns.clear()
+            self.impossible_turns.clear()
 
     def say(self, message: Message) -> None:
         self.state.add_message(**message)
@@ -307,7 +309,7 @@ def _on_tool_call(run_state: RunState, data: Data) -> None:
 def _on_tool_response(run_state: RunState, data: Data) -> None:
     call = ToolCall(id=data["tool_call_id"], name=data["name"])
     run_state.progress.record_response(data)
-    run_state.note_unknown(data["turn"], data.get("error_type", ""))
+    run_state.note_impossible(data["turn"], data.get("error_type", ""))
     untrusted = bool(data.get("is_untrusted"))
     run_state.close(call, data["content"], refs_of(data), is_untrusted=untrusted)
     run_state.is_degraded = run_state.is_degraded and data["is_error"]

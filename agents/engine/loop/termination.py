@@ -241,6 +241,15 @@ def find_tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
     return {}
 
 
+def most_equal_calls(policy: TerminationPolicy | None) -> int | None:
+    """Return how many equal calls a run can make; None if it has no limit."""
+    while policy is not None:
+        if isinstance(policy, DuplicateDetectionPolicy):
+            return policy.max_duplicates
+        policy = getattr(policy, "inner", None)
+    return None
+
+
 def limit_message(name: str, limit: int) -> str:
     return _(
         "The agent can call %(tool)s up to %(times)s times per run.",

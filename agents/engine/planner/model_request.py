@@ -17,7 +17,8 @@ from agents.engine.state import Message
 class ModelRequest:
     """Exactly what the model is sent, without invisible characters.
 
-    `unsent` is how many of the latest attachments it isn't sent, by reason.
+    `unsent` is how many of the latest attachments it isn't sent, by reason. With `by_schema`,
+    the server makes sure that a text model's reply is JSON.
     """
 
     messages: list[Message]
@@ -26,6 +27,7 @@ class ModelRequest:
     dropped: int = 0
     shortened: int = 0
     unsent: Mapping[str, int] = field(default_factory=dict)
+    by_schema: bool = False
 
     def __post_init__(self) -> None:
         set_field = partial(object.__setattr__, self)

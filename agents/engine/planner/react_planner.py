@@ -13,10 +13,11 @@ from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from time import monotonic
 from typing import Any, Literal, Protocol, Self
 
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
-from agents.engine.errors import AgentError, EmptyReply
+from agents.engine.errors import AgentError, EmptyReply, ModelError, ProviderFailed
 from agents.engine.guardrails.checks import TokenCounter, estimate_tokens, max_token_count
 from agents.engine.json_text import json_text
 from agents.engine.material.delimiters import wrap_untrusted
@@ -28,7 +29,7 @@ from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, specification
 from agents.engine.turn.assembly import Chunk, PlanResult, ToolCall
 from agents.engine.turn.reasoning import message_for_model
 
-from . import message_attachments
+from . import message_attachments, schema_reply
 from .context_window import fit
 from .message_attachments import Sense
 from .model_request import ModelRequest
@@ -54,6 +55,20 @@ as JSON. You will then be given a line that begins with "Observation:".
 When you know enough, write a line that begins with "Thought:" and says why you are done, and
 then "Final Answer:" with the answer, for the person who asked.
 </how_to_reply>"""
+SCHEMA_INSTRUCTIONS = f"""\
+<how_to_reply>
+{TOOLS_HEADING}
+{{tools}}
+
+Reply with one JSON object. Its "thought" says what you know and what you need next. To use a
+tool, it also has "action", which is the name of one of the tools above, and "action_input",
+which is the tool's input. You will then be given a line that begins with "Observation:".
+
+When you know enough, it has "final_answer" instead: the answer, for the person who asked.
+</how_to_reply>"""
+# When a server rejected a request with a schema, by its address and the model.
+SCHEMA_REFUSALS: dict[tuple[str, str], float] = {}
+REFUSAL_SECONDS = 3_600  # then it may have been updated
 
 
 class LLM(Protocol):
@@ -100,10 +115,12 @@ class ReActPlanner:
         rate_limiter: RateLimiter | None = None,
         pseudonymizer: Pseudonymizer | None = None,
         senses: Collection[Sense] = (),
+        enforces_schemas: bool = False,
     ) -> None:
         """With a pseudonymizer, which belongs to one run, personal data is replaced.
 
-        `senses` are the attachments that the model can be sent.
+        `senses` are the attachments that the model can be sent. `enforces_schemas`: its server
+        makes it follow a JSON Schema, so that calls in text have the form of one.
         """
         self.llm = llm
         self.model = model
@@ -120,6 +137,7 @@ class ReActPlanner:
         self.rate_limiter = rate_limiter
         self.pseudonymizer = pseudonymizer
         self.senses = frozenset(senses)
+        self.enforces_schemas = enforces_schemas
 
     @property
     def provider_info(self) -> dict[str, str]:
@@ -161,14 +179,21 @@ class ReActPlanner:
         raise EmptyReply
 
     def request(
-        self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
+        self,
+        query: str,
+        state: AgentState,
+        available_tools: Sequence[str | Tool],
+        *,
+        must_answer: bool = False,
     ) -> ModelRequest:
+        """Build the request; if the model `must_answer`, a schema allows no calls."""
         history = state.get_messages()
         if not any(m["role"] == "user" and m["content"] == query for m in history):
             history.append({"role": "user", "content": query})
         history = self._with_recalled(history, query)
         tools = [_tool_specification(tool) for tool in available_tools]
         is_react = self.dialect == "react"
+        by_schema = is_react and bool(tools) and self._uses_schemas
         tool_instructions = ""
         if is_react and tools:
             lines = list[str]()
@@ -176,7 +201,8 @@ class ReActPlanner:
                 description = function["description"].replace("\n", "\n  ")
                 schema = json.dumps(function["parameters"], ensure_ascii=False)
                 lines.append(f"- {function['name']}: {description}{TOOL_INPUT[:-1]}{schema}")
-            tool_instructions = REACT_INSTRUCTIONS.format(tools="\n".join(lines))
+            template = SCHEMA_INSTRUCTIONS if by_schema else REACT_INSTRUCTIONS
+            tool_instructions = template.format(tools="\n".join(lines))
         system = self._system(tool_instructions)
         # An image can't be masked, so it isn't sent where text would be.
         history, unsent = message_attachments.select(
@@ -190,15 +216,38 @@ class ReActPlanner:
             fitted = fit(history, self._history_tokens(system, tools, count), count)
             if not (fitted.dropped or fitted.shortened):
                 break
-        stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
+        added_parameters: dict[str, Any] = {}
+        if is_react and tools:
+            added_parameters["stop"] = ["\nObservation:"]
+        if by_schema:
+            callable_tools = [] if must_answer else tools
+            added_parameters["response_format"] = schema_reply.response_format(callable_tools)
         return ModelRequest(
-            messages=system + self._format_history(fitted.messages),
+            messages=system + self._format_history(fitted.messages, by_schema=by_schema),
             tools=None if is_react else tools or None,
-            parameters={**self.parameters, **stop},
+            parameters={**self.parameters, **added_parameters},
             dropped=fitted.dropped,
             shortened=fitted.shortened,
             unsent=unsent,
+            by_schema=by_schema,
         )
+
+    def refuses_schema(self, request: ModelRequest, error: AgentError) -> bool:
+        """Whether the server may accept the request without its schema; remember that."""
+        is_refusal = request.by_schema and type(error) in (ModelError, ProviderFailed)
+        if is_refusal:
+            SCHEMA_REFUSALS[self._server] = monotonic()
+        return is_refusal
+
+    @property
+    def _uses_schemas(self) -> bool:
+        refused = SCHEMA_REFUSALS.get(self._server)
+        is_refused = refused is not None and monotonic() - refused < REFUSAL_SECONDS
+        return self.enforces_schemas and not is_refused
+
+    @property
+    def _server(self) -> tuple[str, str]:
+        return getattr(self.llm, "base_url", None) or "", self.model
 
     def history_tokens(
         self, available_tools: Sequence[str | Tool], count: TokenCounter
@@ -243,7 +292,9 @@ class ReActPlanner:
             tools=request.tools,
             **request.parameters,
         )
-        reader = ReactReader() if self.dialect == "react" else NativeReader()
+        reader = NativeReader()
+        if self.dialect == "react":
+            reader = ReactReader(by_schema=request.by_schema)
         restorer = None if self.pseudonymizer is None else PlanRestorer(self.pseudonymizer)
         try:
             async with aclosing(batched(chunks, self.deadlines, self.batch_seconds)) as batches:
@@ -312,7 +363,9 @@ class ReActPlanner:
         }
         return [*history[:position], question, *history[position + 1 :]]
 
-    def _format_history(self, history: Sequence[Message]) -> list[Message]:
+    def _format_history(
+        self, history: Sequence[Message], *, by_schema: bool = False
+    ) -> list[Message]:
         marked = list[Message]()
         for message in history:
             if tool := message.get("untrusted"):
@@ -321,7 +374,7 @@ class ReActPlanner:
                 message["content"] = content
             marked.append(message)
         if self.dialect == "react":
-            return react_history(marked)
+            return react_history(marked, by_schema=by_schema)
         messages = []
         for message in marked:
             formatted = message_for_model(message, self.model)

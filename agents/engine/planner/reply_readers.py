@@ -14,6 +14,7 @@ from agents.engine.errors import (
     TruncatedReply,
 )
 from agents.engine.turn.assembly import (
+    CALL_AS_TEXT,
     REPETITION,
     Assembler,
     Chunk,
@@ -23,7 +24,9 @@ from agents.engine.turn.assembly import (
 )
 
 from ..sentences import Sentence as _
+from .call_as_text import is_call_as_text
 from .react_parser import ReactParser
+from .schema_reply import SchemaParser
 from .stream_batches import adapter_error
 
 MAX_REPLY_CHARS = 2_000_000
@@ -66,8 +69,8 @@ def read_batch(reader: "NativeReader", batch: Sequence[Chunk]) -> list[TextDelta
 class NativeReader:
     """Parses a model with native tool calls."""
 
-    def __init__(self) -> None:
-        self._assembler = Assembler()
+    def __init__(self, assembler: Assembler | None = None) -> None:
+        self._assembler = assembler or Assembler()
 
     @property
     def is_repeating(self) -> bool:
@@ -108,6 +111,7 @@ class NativeReader:
             )
         if not turn.content.strip():
             raise _empty_reply_error(turn)
+        turn = _with_call_noted(turn, turn.content)
         return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
 
     def _finish_turn(self) -> Turn:
@@ -123,9 +127,10 @@ class NativeReader:
 class ReactReader(NativeReader):
     """Parses a model that writes its calls as text."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._parser = ReactParser()
+    def __init__(self, *, by_schema: bool = False) -> None:
+        # Between marks in JSON can be a part of its syntax, so its parser leaves them out.
+        super().__init__(Assembler(keeps_echoes=by_schema))
+        self._parser = SchemaParser() if by_schema else ReactParser()
 
     @property
     def is_done(self) -> bool:
@@ -147,11 +152,22 @@ class ReactReader(NativeReader):
         turn = self._finish_turn()
         if not turn.content.strip():
             raise _empty_reply_error(turn)
-        plan = self._parser.result()
+        try:
+            plan = self._parser.result()
+        except PlanParseError:
+            if turn.is_cut:  # it may have been right so far
+                raise _empty_reply_error(turn) from None
+            raise
         if plan.calls and turn.is_cut:
             raise TruncatedReply
+        turn = _with_call_noted(turn, plan.final_answer or "")
         thought = _join_paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)
         return replace(plan, thought=thought, turn=turn)
+
+
+def _with_call_noted(turn: Turn, answer: str) -> Turn:
+    """Return the turn, which says so if the answer is only a tool call as text."""
+    return replace(turn, finish_reason=CALL_AS_TEXT) if is_call_as_text(answer) else turn
 
 
 def _empty_reply_error(turn: Turn) -> ModelError:

@@ -30,12 +30,15 @@ __all__ = [
 Chunk = Mapping[str, Any]
 VisibleText = tuple[TextKind, str]
 
-REPETITION = "repetition"  # our own finish reason: the stream was ended
+# Our own finish reasons: the stream was ended, or its text is no answer.
+REPETITION = "repetition"
+CALL_AS_TEXT = "call_as_text"
 REFUSAL_NOTE = _("The model declined to answer.")
 CAVEATS = {
     "length": _("The answer was cut off at the model's output limit."),
     "content_filter": _("The model provider's content filter cut off the answer."),
     REPETITION: _("The model repeated itself, so its answer was stopped."),
+    CALL_AS_TEXT: _("The model wrote a tool call as text, so no tool was called."),
 }
 
 
@@ -126,10 +129,11 @@ def assemble(chunks: Iterable[Chunk]) -> Turn:
 class Assembler:
     """Assembles one turn while its chunks arrive."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_echoes: bool = False) -> None:
+        """Unless they are kept, repetitions of our own prompts are left out of the answer."""
         self._texts: dict[TextKind, list[str]] = {"thought": [], "answer": []}
         self._think_parser = ThinkTagParser()
-        self._echo_filter = PromptEchoFilter()
+        self._echo_filter = None if keeps_echoes else PromptEchoFilter()
         self._repetition = RepetitionDetector()
         self._reasoning = ReasoningCollector()
         self._calls = ToolCallAssembler()
@@ -195,7 +199,7 @@ class Assembler:
     def rest(self) -> list[VisibleText]:
         """Return the text still held back when the stream ends."""
         held_pieces = self._store(self._think_parser.rest())
-        echo_rest = self._echo_filter.rest()
+        echo_rest = self._echo_filter.rest() if self._echo_filter else ""
         if echo_rest:
             self._texts["answer"].append(echo_rest)
             held_pieces.append(("answer", echo_rest))
@@ -237,7 +241,9 @@ class Assembler:
         for kind, piece in visible:
             self._size += len(piece)
             self._repetition.feed(piece)
-            text = self._echo_filter.feed(piece) if kind == "answer" else piece
+            text = piece
+            if kind == "answer" and self._echo_filter is not None:
+                text = self._echo_filter.feed(piece)
             if text:
                 self._texts[kind].append(text)
                 stored.append((kind, text))

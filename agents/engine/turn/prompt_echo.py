@@ -17,11 +17,11 @@ _HEADINGS = (TOOLS_HEADING, TOOL_HEADING)
 _NAMES = "|".join([*ENVELOPES, *BARE_MARKS])
 # What can open or close code, where a mark is only quoted, and what can be a mark.
 _TOKEN = re.compile(
-    rf"`+|^[ ]{{0,3}}~{{3,}}|^(?:{'|'.join(_HEADINGS)})\n|\n"
+    rf"`+|^[ ]{{0,3}}~{{3,}}|^(?:{'|'.join(_HEADINGS)})\n|^{re.escape(NOTE_PROMPT)}[ \n]?|\n"
     rf"|<(?P<end>/?)(?P<name>{_NAMES})\b[^<>\n]*>",
     re.M,
 )
-_SPECIAL = re.compile("[<`~]|You|Yo?$")
+_SPECIAL = re.compile("[<`~]|You|Yo?$|This|T(?:hi?)?$")
 _PARTIAL_MARKS = [f"<{end}{name}" for name in (*ENVELOPES, *BARE_MARKS) for end in ("", "/")]
 
 
@@ -78,6 +78,8 @@ class PromptEchoFilter:
                 elif not token["end"]:
                     self._part = token[0]
                 continue  # the mark itself is left out
+            if token[0].startswith(NOTE_PROMPT) and not self._fence:
+                continue
             if token[0].startswith(_HEADINGS) and not self._fence:
                 self._part = token[0]
                 continue
@@ -96,7 +98,7 @@ class PromptEchoFilter:
         self._held = ""
         self._part = ""
         if not mark:
-            return text
+            return "" if text == NOTE_PROMPT else text
         if mark.startswith(_HEADINGS) and TOOL_INPUT not in text:
             return mark + text
         # The echo has no end, so it is what comes before the first empty line.
@@ -145,6 +147,6 @@ def _unsure_chars(text: str) -> int:
         if is_partial and ">" not in tail and "\n" not in tail:
             return len(tail)
     line = text[text.rfind("\n") + 1 :]
-    if line and any(heading.startswith(line) for heading in _HEADINGS):
+    if line and any(heading.startswith(line) for heading in (*_HEADINGS, NOTE_PROMPT)):
         return len(line)
     return len(text) - len(text.rstrip("`~"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from agents.engine.json_text import is_json
+from agents.engine.json_text import is_json, repaired_object
 from agents.engine.state import replace_surrogates
 
 from ..sentences import Sentence as _
@@ -25,7 +25,7 @@ _INVALID_NAME_CHARS = re.compile(r"[^\w-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call; `arguments` is JSON text, as received.
+    """A tool call; `arguments` is JSON text, or as received if that can't be repaired.
 
     `kept` is what its provider expects back with the call, such as a signature.
     """
@@ -239,6 +239,8 @@ class _PartialCall:
             # Nine letters or digits suit every provider.
             content = f"{seed} {self.name} {arguments}"
             id = blake2b(content.encode(errors="replace")).hexdigest()[:9]
+        if not is_json(arguments):
+            arguments = repaired_object(arguments)
         return ToolCall(id=id, name=self.name.strip(), arguments=arguments, kept=self.kept)
 
 

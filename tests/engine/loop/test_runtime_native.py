@@ -92,6 +92,17 @@ async def test_invalid_json_arguments_are_returned_as_an_error_and_not_saved():
     assert request["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
+async def test_arguments_that_are_no_json_are_asked_for_once_more():
+    turns = [[call('{"text": '), finish("tool_calls")]] * 2
+    agent = runtime(Chunks(*turns, [delta(content="Sorry."), finish("stop")]), [Echo()])
+
+    events = [event async for event in agent.stream("?")]
+
+    requests = [e.data["request"] for e in events if "request" in e.data]
+    assert [request["tools"] for request in requests] == [["echo"], ["echo"], []]
+    assert events[-1].data["answer"] == "Sorry."
+
+
 async def test_repeated_call_ids_in_two_turns_are_kept_apart():
     turns = [[call(f'{{"text": "{n}"}}', id="same"), finish("tool_calls")] for n in (1, 2)]
     agent = runtime(Chunks(*turns, [delta(content="2"), finish("stop")]), [Echo()])

@@ -138,7 +138,9 @@ class ModelCall:
             except AgentError as error:
                 is_open = self.circuits.are_refusing(*circuit_keys(self.planner))
                 may_retry = not self._has_spoken and not is_open
+                is_refusal = may_retry and self.planner.refuses_schema(self.request, error)
                 wait = self.retry.wait(error, attempt) if may_retry else None
+                wait = 0.0 if is_refusal else wait
                 if wait is not None:
                     notice = self.emit(
                         EventType.STATUS,
@@ -152,7 +154,7 @@ class ModelCall:
                     notice = self._fall_back(error)
                 else:
                     raise
-            if wait is None and self.build_request is not None:
+            if (wait is None or is_refusal) and self.build_request is not None:
                 # In a thread, because counting the tokens of a long history takes a while.
                 self.request = await asyncio.to_thread(self.build_request, self.planner)
             yield notice

@@ -50,14 +50,19 @@ class ModelStep:
         is_aloud: bool = False,
         bridge: ToolBridge | None = None,
         check_draft: DraftCheck | None = None,
+        must_answer: bool = False,
     ) -> None:
-        """`check_draft` returns what the model has to correct in its draft."""
+        """`check_draft` returns what the model has to correct in its draft.
+
+        With `must_answer`, a model that is held to a schema can't call tools.
+        """
         self.run_state = run_state
         self.call = call
         self.tools = tools
         self.is_aloud = is_aloud
         self.bridge = bridge
         self.check_draft = check_draft
+        self.must_answer = must_answer
         self.plan: PlanResult | None = None
         self.has_usage = False  # whether the step has used the model before its own request
 
@@ -99,7 +104,12 @@ class ModelStep:
             yield event
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
-        return planner.request(self.run_state.query, self.run_state.state, self.tools)
+        return planner.request(
+            self.run_state.query,
+            self.run_state.state,
+            self.tools,
+            must_answer=self.must_answer,
+        )
 
     async def _judge_answer(self, plan: PlanResult) -> list[Event]:
         """Have the answer judged before it is released; return what was held back."""

@@ -182,7 +182,7 @@ class CallEvents:
         untrusted = bool(details.get("is_untrusted"))
         self.run_state.close(call, observation, refs_of(details), is_untrusted=untrusted)
         self.run_state.material.record({**details, **call_fields})
-        self.run_state.note_unknown(call_fields["turn"], details.get("error_type", ""))
+        self.run_state.note_impossible(call_fields["turn"], details.get("error_type", ""))
         self.run_state.state.add_step(
             AgentStep(
                 thought=self.run_state.thought,

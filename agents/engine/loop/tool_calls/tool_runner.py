@@ -10,7 +10,7 @@ from typing import Any
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore, save_all
 from agents.engine.call_context import NO_CONTEXT, CallContext, use_context
 from agents.engine.concurrency.thread import run_in_thread_if_large
-from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
+from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError, UnreadableArguments
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.material import find_instructions
 from agents.engine.sentences import Sentence as _
@@ -169,9 +169,8 @@ class ToolRunner:
         except ToolNotFoundError as error:
             return FallbackResult.refused(self._not_found(call.name, error), error)
         except ValueError as error:
-            return FallbackResult.refused(
-                _("The arguments aren't a JSON object: %(reason)s.", reason=error)
-            )
+            refusal = _("The arguments aren't a JSON object: %(reason)s.", reason=error)
+            return FallbackResult.refused(refusal, UnreadableArguments(refusal))
         if error_text := self.misfit(call):
             return FallbackResult.refused(error_text)
         # Made for each call: kept, it would refer to this object, which refers to it.
