@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 
 from agents.db import database
 from agents.db.compiled_queries import compiled_query, read_instance
-from agents.engine.events import DELTA_TYPES
+from agents.engine.events import DELTA_TYPES, EventType
 from agents.models import Run, RunEvent
 
 from .leases import PROCESS_TOKEN
@@ -188,7 +188,8 @@ async def events(
                 seq = event.seq
             if batch is None:
                 return
-            if len(batch) == MAX_EVENTS:
+            # After the last event nothing is published that would wake this reader.
+            if len(batch) == MAX_EVENTS or (batch and batch[-1].type == EventType.RUN_FINISHED):
                 continue
             try:
                 while (deltas := await inbox.next_deltas(seq, idle_seconds)) is not None:
