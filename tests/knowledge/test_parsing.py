@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from PIL import Image
@@ -103,6 +104,24 @@ def test_every_group_of_rows_has_the_header() -> None:
     assert sheet.text.count("| Day | Amount |") == 2
     assert "### Rows 3–27" in sheet.text
     assert "| day 39 | 39 |" in sheet.text
+
+
+def test_a_workbook_with_spaces_or_text_in_cells_of_numbers_is_read() -> None:
+    with ZipFile(
+        BytesIO(files.xlsx([["Day", "Amount"], ["Monday", 12.5], ["Tuesday", 7.25]]))
+    ) as book:
+        entries = {name: book.read(name) for name in book.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    entries[sheet] = (
+        entries[sheet]
+        .replace(b"<c><v>12.5</v>", b'<c r="B2" t="n"><v>  12.5 </v>')
+        .replace(b"<c><v>7.25</v>", b'<c r="B3" t="n"><f>A1 &lt; 2</f><v>none &amp; more</v>')
+    )
+
+    text = text_of(files.archive(entries), "a.xlsx")
+
+    assert "| Monday | 12.5 |" in text
+    assert "| Tuesday | none & more |" in text
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp932", "euc_jp", "utf-16"])

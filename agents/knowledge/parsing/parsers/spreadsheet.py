@@ -1,9 +1,11 @@
 """Workbooks: XLSX, XLSM, XLSB, XLS and ODS."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 from agents import file_types
 from agents.engine.sentences import Sentence as _
@@ -22,40 +24,90 @@ from .values import (
 )
 
 MAX_SHEETS = 200
+# A cell's attributes, its formula if it has one, and its value.
+CELL = re.compile(
+    rb"<c\b([^<>]*)>(\s*(?:<f\b[^<>]*(?:/>|>[^<]*</f>)\s*)?)<v\b[^<>]*>([^<]*)</v>"
+)
+CELL_KIND = re.compile(rb"""\st\s*=\s*["'](\w*)["']""")
+NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def parse(source: SourceFile) -> ParsedDocument:
-    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+    from python_calamine import CalamineError, PasswordError
 
-    notes: list[str] = []
-    charts: dict[str, str] = {}
-    if not source.data.startswith(file_types.OLE_MAGIC):
+    if source.data.startswith(file_types.OLE_MAGIC):
+        archive = None
+        document = ParsedDocument(title=source.stem)
+        charts = {}
+    else:
         archive = Archive(source.data, source.work)
         for name in archive.names:
             if name.endswith((".xml", ".rels")):
                 start = archive.read(name)[:4_000]
                 if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
                     raise UnreadableDocument(FORBIDDEN_XML)
-        notes = macro_notes(archive)
+        document = ParsedDocument(title=source.stem, notes=macro_notes(archive))
         charts = _charts(archive)
     try:
-        book = CalamineWorkbook.from_filelike(BytesIO(source.data))
-        names = book.sheet_names[:MAX_SHEETS]
-        parts = []
-        for number, name in enumerate(names, start=1):
-            source.progress(number - 1, len(names))
-            text, is_cut = row_groups.write(_rows(book, name, source.work))
-            text = markdown.join([text, charts.get(name, "")])
-            parts.append(ParsedPart(kind="sheet", number=number, label=name, text=text))
-            if is_cut:
-                notes.append(
-                    _("Only the first rows of the sheet %(words)s were read.", words=repr(name))
-                )
+        try:
+            _read_sheets(source.data, source, document, charts)
+        except CalamineError:
+            if archive is None:
+                raise
+            _read_sheets(_with_valid_numbers(archive), source, document, charts)
     except PasswordError as error:
         raise UnreadableDocument(PROTECTED) from error
     except CalamineError as error:
         raise UnreadableDocument(DAMAGED) from error
-    return ParsedDocument(title=source.stem, parts=parts, pages=len(names), notes=notes)
+    return document
+
+
+def _read_sheets(
+    data: bytes, source: SourceFile, document: ParsedDocument, charts: Mapping[str, str]
+) -> None:
+    from python_calamine import CalamineWorkbook
+
+    book = CalamineWorkbook.from_filelike(BytesIO(data))
+    names = book.sheet_names[:MAX_SHEETS]
+    parts: list[ParsedPart] = []
+    notes: list[str] = []
+    for number, name in enumerate(names, start=1):
+        source.progress(number - 1, len(names))
+        text, is_cut = row_groups.write(_rows(book, name, source.work))
+        text = markdown.join([text, charts.get(name, "")])
+        parts.append(ParsedPart(kind="sheet", number=number, label=name, text=text))
+        if is_cut:
+            notes.append(
+                _("Only the first rows of the sheet %(words)s were read.", words=repr(name))
+            )
+    document.parts = parts
+    document.pages = len(names)
+    document.notes += notes
+
+
+def _with_valid_numbers(archive: Archive) -> bytes:
+    """Return the workbook without spaces around numbers, and with text in cells of text.
+
+    Excel reads such files, which other programs write; calamine refuses them.
+    """
+
+    def corrected(match: re.Match[bytes]) -> bytes:
+        attributes, formula, value = match.groups()
+        kind = CELL_KIND.search(attributes)
+        if kind is not None and kind[1] != b"n":
+            return match[0]
+        if not NUMBER.fullmatch(value.strip()):
+            attributes = CELL_KIND.sub(b"", attributes) + b' t="str"'
+        return b"<c%s>%s<v>%s</v>" % (attributes, formula, value.strip())
+
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as workbook:
+        for name in archive.names:
+            data = archive.read(name)
+            if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                data = CELL.sub(corrected, data)
+            workbook.writestr(name, data)
+    return buffer.getvalue()
 
 
 def _charts(archive: Archive) -> dict[str, str]:
