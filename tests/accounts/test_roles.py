@@ -4,8 +4,10 @@ import re
 
 import pytest
 from django.contrib.auth.models import Group, Permission
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.migrations import Migration
 from django.db.models import ProtectedError
+from django.test.utils import CaptureQueriesContext
 
 from agents.accounts.authentication import factors, totp
 from agents.accounts.models import Authenticator, Visit
@@ -290,6 +292,19 @@ def test_existing_users_have_the_default_role(person, administrator):
     assert [group.name for group in person.groups.all()] == ["person"]
     assert not administrator.groups.exists()
     assert Group.objects.filter(name__in=Role.values).count() == 3
+
+
+def test_going_back_to_an_earlier_version_gives_nobody_a_role(person):
+    """Its tables may be gone, for example that of visitors."""
+    Group.objects.all().delete()
+    last_app = type("App", (), {"label": roles._last_migrated_app()})
+    migration = Migration("0020_embeds", "agents")
+
+    with CaptureQueriesContext(connection) as queries:
+        roles.sync_groups(sender=last_app, plan=[(migration, True)])
+
+    assert not queries.captured_queries
+    assert not person.groups.exists()
 
 
 def test_roles_have_their_labels_wherever_groups_are_listed(admin_client, agent):

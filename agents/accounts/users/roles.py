@@ -1,5 +1,6 @@
 """Roles as one choice: user, reviewer or administrator."""
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -8,6 +9,7 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
+from django.db.migrations import Migration
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
@@ -115,13 +117,20 @@ def is_last_administrator(user: User) -> bool:
     return administrator_ids == {user.pk}
 
 
-def sync_groups(sender: Any, using: str = "default", **_signal: Any) -> None:
+def sync_groups(
+    sender: Any,
+    using: str = "default",
+    plan: Sequence[tuple[Migration, bool]] = (),
+    **_signal: Any,
+) -> None:
     """Create the role groups with current permissions, and give everyone but visitors a role.
 
     Called after each app's migration; only after the last one are all permissions there.
     """
     if sender.label != _last_migrated_app() or using != "default":
         return
+    if any(is_backwards for _migration, is_backwards in plan):
+        return  # tables that this version needs are gone
     without = get_user_model()._default_manager.exclude(groups__name__in=Role.values)
     without = without.exclude(pk__in=visitor_accounts().values("pk"))
     with request_context.as_system():
