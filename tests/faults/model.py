@@ -15,7 +15,7 @@ from tests.wire import Reply, Request
 TOOLS = {"pay": "order", "sign": "order", "look": "word", "wait": "seconds"}
 PLAIN = "plain__"
 DEFAULT = "words:5"
-SENTENCE = "A sentence of an answer that goes on and on. "
+SENTENCE = "Sentence {} of an answer that goes on and on. "
 BROKEN = b'data: {"choices": [{"index": 0, "delta": {"content": "\xff\xfe"}}]}\n\n'
 
 
@@ -111,6 +111,11 @@ def _too_long(told: str) -> Reply:
     return wire.fail(400, "This is too much.", code="context_length_exceeded")
 
 
+def _prose(chars: int) -> str:
+    """Return a long text; the same sentence again and again would be stopped."""
+    return "".join(map(SENTENCE.format, range(chars // 40 + 1)))[:chars]
+
+
 def _hang(told: str) -> Reply:
     """Hang after this many words, sent one by one so that a page displays them."""
     return wire.hang(words("20@0.01"), after=2 * int(told or 0))
@@ -142,8 +147,8 @@ MODES: dict[str, Callable[[str], Reply]] = {
     "empty": lambda told: wire.say("", finish="stop"),
     "nothing": lambda told: Reply(),
     "flood": lambda told: wire.flood(int(told)),
-    "big": lambda told: wire.say("x" * int(told)),
-    "long": lambda told: wire.say((SENTENCE * int(told))[: int(told)], chunks=200),
+    "big": lambda told: wire.say(_prose(int(told))),
+    "long": lambda told: wire.say(_prose(int(told)), chunks=200),
     "finish": lambda told: wire.say("Said in full.", finish=told),
     "unknown": lambda told: wire.call(("no_such_tool", "{}")),
     "many": _many,
