@@ -1,8 +1,8 @@
 """Document passages found by a search, each with its source."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agents.engine import call_context
 from agents.engine.material import Passage, format_passages
@@ -21,6 +21,7 @@ class SearchRequest:
 
     query: str
     top_k: int = DEFAULT_TOP_K
+    candidates: int = 0  # for a re-ranker to choose from, if more than `top_k`
     queries: tuple[str, ...] = ()
     collection: str = ""
     min_certainty: float | None = None  # None: as configured for the installation
@@ -42,6 +43,7 @@ class SearchResult:
     problem: str = ""  # e.g. that there is no such collection
 
 
+@runtime_checkable
 class Library(Protocol):
     """Documents that can be searched, within what one run may read."""
 
@@ -50,11 +52,17 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranked:
-    """Passages in the order of a model, or in their own with the reason why."""
+    """Passages in the order of a model, or in their own with the reason why.
+
+    `helpful` is how many of them help to answer, or None if the model doesn't say. If none
+    does, `queries` are other words to search for.
+    """
 
     passages: Sequence[Passage]
     model: str = ""
     problem: str = ""
+    helpful: int | None = None
+    queries: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
@@ -69,6 +77,10 @@ class Reranker(Protocol):
     @property
     def count(self) -> int:
         """How many passages it wants to read."""
+
+    @property
+    def is_always_asked(self) -> bool:
+        """Whether it is asked also when the search itself is certain."""
 
     async def rerank(self, query: str, passages: Sequence[Passage]) -> Reranked: ...
 
@@ -122,6 +134,7 @@ class SearchTool:
         self.min_score = min_score
         self.min_certainty = min_certainty
         self.reranker = reranker
+        self.is_reranked = True  # by the agent's own model, if no other is chosen
         self.collections: frozenset[int] = frozenset()  # that it is limited to, if any
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
@@ -140,7 +153,8 @@ class SearchTool:
         collection = "" if isinstance(input, str) else str(input.get("collection") or "")
         request = SearchRequest(
             query=query,
-            top_k=max(self.top_k, self.reranker.count if self.reranker else 0),
+            top_k=self.top_k,
+            candidates=self.reranker.count if self.reranker else 0,
             queries=queries,
             collection=collection,
             min_certainty=self.min_certainty,
@@ -148,22 +162,42 @@ class SearchTool:
         if self.search is None:
             result = SearchResult(problem=_("There are no documents to search."))
         elif callable(self.search):
-            result = SearchResult(passages=await self.search(query, request.top_k))
+            count = max(request.top_k, request.candidates)
+            result = SearchResult(passages=await self.search(query, count))
         else:
             result = await self.search.search(request)
         if result.problem:
             return _input_error(result.problem)
-        ordered = Reranked(passages=result.passages)
-        if self.reranker is not None and len(result.passages) > 1:
-            ordered = await self.reranker.rerank(query, result.passages)
+        passages = result.passages
+        confidence = result.confidence
+        ordered = Reranked(passages=passages)
+        # What the search itself doesn't trust may still be what the question is after.
+        offered = result.candidates or passages
+        if (
+            self.reranker is not None
+            and len(offered) > 1
+            and (self.reranker.is_always_asked or confidence != "good")
+        ):
+            ordered = await self.reranker.rerank(query, offered)
             call_context.current().report_reranking(ordered.model, ordered.problem)
-        best = [p for p in ordered.passages[: self.top_k] if p.score >= self.min_score]
-        passages = call_context.current().number_sources(best)
-        text = format_passages(passages)
-        if passages and result.confidence != "good":
+            if ordered.helpful:
+                confidence = "good"
+            elif ordered.helpful == 0 and confidence == "good":
+                confidence = "weak"
+            if confidence != "none" and not ordered.problem:
+                passages = ordered.passages
+            if ordered.queries and isinstance(self.search, Library):
+                wordings = (*queries, *ordered.queries)
+                result = await self.search.search(replace(request, queries=wordings))
+                passages = result.passages
+                confidence = result.confidence
+        best = [p for p in passages[: self.top_k] if p.score >= self.min_score]
+        numbered = call_context.current().number_sources(best)
+        text = format_passages(numbered)
+        if numbered and confidence != "good":
             text = f"{text}\n\n{WEAK_PROMPT}"
         output = text or _no_results(query, result.searched)
-        return ToolResult(output, note=ordered.note, sources=tuple(passages))
+        return ToolResult(output, note=ordered.note, sources=tuple(numbered))
 
 
 WEAK_PROMPT = (

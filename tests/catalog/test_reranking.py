@@ -12,8 +12,8 @@ from agents.engine.call_context import CallContext, use_context
 from agents.engine.events import StatusKind
 from agents.engine.material import Passage
 from agents.engine.sentences import Sentence
-from agents.models import ToolRegistration
-from agents.tools.search import SearchResult, SearchTool
+from agents.models import LanguageModel, ToolRegistration
+from agents.tools.search import WEAK_PROMPT, SearchResult, SearchTool
 from agents.web.presentation.steps import step_notes
 from tests.language_models import make_model
 from tests.wire import USAGE, WireServer, fail, hang, say
@@ -25,14 +25,20 @@ PASSAGES = [
 
 
 class Library:
-    """A library that returns the same passages for every question."""
+    """A library that returns the same passages for every question, as certain as it is told."""
 
-    def __init__(self):
+    def __init__(self, confidence="good"):
+        self.confidence = confidence
         self.requests = []
 
     async def search(self, request):
         self.requests.append(request)
-        return SearchResult(passages=PASSAGES, searched=["Birds"])
+        return SearchResult(
+            passages=[] if self.confidence == "none" else PASSAGES,
+            candidates=PASSAGES,
+            confidence=self.confidence,
+            searched=["Birds"],
+        )
 
 
 def reranker(url, model="openai/judge", **settings):
@@ -49,6 +55,11 @@ async def search(url, **settings):
 
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_saved():
+    reranking.JUDGMENTS.clear()
 
 
 async def test_a_model_puts_the_passages_in_order():
@@ -93,11 +104,65 @@ async def test_as_many_passages_are_searched_as_the_model_reads():
         tool.reranker = await sync_to_async(reranker)(server.url, rerank_count=12)
         await tool.execute({"query": "birds"})
 
-    assert (library.requests[0].top_k, library.requests[0].min_certainty) == (12, 0.6)
+    [request] = library.requests
+    assert (request.top_k, request.candidates, request.min_certainty) == (2, 12, 0.6)
 
 
-def test_it_is_off_by_default_and_a_disabled_model_is_named():
+async def search_with_own_model(server, library):
+    if not await LanguageModel.objects.filter(label="own").aexists():
+        address = {"base_url": server.url, "api_key": "sk-test"}
+        await sync_to_async(make_model)("own", "openai/own", **address)
+    tool = SearchTool(library, 2)
+    tool.reranker = await sync_to_async(reranking.by_own_model)("own")
+    return await tool.execute({"query": "Which bird brings babies?"})
+
+
+async def test_the_agents_own_model_is_asked_only_where_the_search_is_uncertain():
+    async with WireServer([say('{"best": [2]}')]) as server:
+        certain = await search_with_own_model(server, Library("good"))
+        asked_first = len(server.requests)
+        tool_result = await search_with_own_model(server, Library("weak"))
+
+    assert asked_first == 0
+    assert certain.note == ""
+    assert [source.title for source in tool_result.sources] == ["stork", "heron"]
+    assert WEAK_PROMPT not in tool_result.output
+
+
+async def test_what_a_search_withheld_is_given_if_the_model_says_that_it_helps():
+    async with WireServer([say('{"best": [3]}')]) as server:
+        tool_result = await search_with_own_model(server, Library("none"))
+
+    assert [source.title for source in tool_result.sources] == ["crane", "heron"]
+
+
+async def test_if_nothing_helps_the_models_own_words_are_searched_once():
+    library = Library("weak")
+    reply = say('```json\n{"best": [], "queries": ["stork delivery", "", 7]}\n```')
+    async with WireServer([reply]) as server:
+        tool_result = await search_with_own_model(server, library)
+
+    assert [request.queries for request in library.requests] == [(), ("stork delivery",)]
+    assert WEAK_PROMPT in tool_result.output
+    assert len(server.requests) == 1
+
+
+async def test_an_equal_search_soon_after_is_not_asked_again():
+    async with WireServer([say('{"best": [2]}')]) as server:
+        for _ in range(2):
+            tool_result = await search_with_own_model(server, Library("weak"))
+
+    assert len(server.requests) == 1
+    assert [source.title for source in tool_result.sources] == ["stork", "heron"]
+
+
+def test_the_rule_based_model_orders_nothing():
+    assert reranking.by_own_model("demo") is None
+
+
+def test_without_a_choice_no_other_model_is_asked_and_a_disabled_one_is_named():
     assert reranking.from_row(ToolRegistration(name="search")) is None
+    assert reranking.from_row(ToolRegistration(name="search", rerank_model="off")) is None
     make_model("old", "openai/old", enabled=False)
 
     found = reranking.from_row(ToolRegistration(name="search", rerank_model="old"))

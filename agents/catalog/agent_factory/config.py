@@ -159,7 +159,8 @@ def _load_config(
         and (chosen is None or sub_agent.handoff_tool_name in chosen)
     ]
     local_tools = tool_factory.build_tools(tool_rows)
-    local_tools, documents = search_tools.bind(run, agent, local_tools)
+    model = run.model if is_first else model_setups.model_name(agent)
+    local_tools, documents = search_tools.bind(run, agent, model, local_tools)
     person_tools = [tool for tool in local_tools if isinstance(tool, AskPersonTool)]
     asks_people = agent.mode == Agent.Mode.PLAN or bool(person_tools)
     experts = expert_groups(run, agent) if asks_people else ()
@@ -167,12 +168,7 @@ def _load_config(
         ask_person.experts = experts
         ask_person.asker_approves = agent.asker_approves_questions
     agent_pseudonymizer = pseudonymizer_for(run, agent, pseudonymizer)
-    planners = planner_factory.build_planners(
-        agent,
-        run.model if is_first else model_setups.model_name(agent),
-        run,
-        agent_pseudonymizer,
-    )
+    planners = planner_factory.build_planners(agent, model, run, agent_pseudonymizer)
     guardrails = _guardrails(run, agent, agent_pseudonymizer)
     for tool in local_tools:
         if isinstance(tool, RememberTool):

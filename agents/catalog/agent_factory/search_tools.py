@@ -13,6 +13,7 @@ from agents.models.sharing.collections import PROJECT_TOPIC_PREFIX
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
+from ..language_models import reranking
 from ..language_models.reranking import NoReranker
 from ..tools.search_library import ScopedLibrary, announcement, topic_collections
 from .personal_data import pseudonymizer_for
@@ -27,10 +28,11 @@ HIDES_PERSONAL_DATA = _("This agent masks personal data sent to models.")
 ANNOUNCED: dict[tuple[int | None, int], tuple[float, str]] = {}
 
 
-def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str]:
+def bind(run: Run, agent: Agent, model: str, tools: Sequence[Tool]) -> tuple[list[Tool], str]:
     """Return the tools with their scope, and the part of the instructions that announces it.
 
-    Without a search tool, an agent can still search the files of its chat and project.
+    Where a search is uncertain, the agent's model is asked, unless another one is chosen for
+    it. Without a search tool, an agent can still search the files of its chat and project.
     """
     has_search = any(isinstance(tool, SearchTool) for tool in tools)
     own_files = _own_files(run)
@@ -58,8 +60,11 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
     for tool in bound:
         if isinstance(tool, SearchTool):
             tool.search = library
-            if tool.reranker and pseudonymizer_for(run, agent, Pseudonymizer()):
+            masks = pseudonymizer_for(run, agent, Pseudonymizer())
+            if tool.reranker and masks:
                 tool.reranker = NoReranker(why=HIDES_PERSONAL_DATA)
+            elif tool.is_reranked and not tool.reranker and not masks:
+                tool.reranker = reranking.by_own_model(model)
         elif isinstance(tool, ReadDocumentTool):
             tool.library = library
     if own_files or run.is_draft_run:

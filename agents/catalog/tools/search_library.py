@@ -62,11 +62,15 @@ class ScopedLibrary:
         result = find(
             request.query,
             request.top_k,
+            candidates=request.candidates,
             scope=scope,
             queries=request.queries,
             minimum=request.min_certainty,
         )
-        return replace(result, passages=_with_places(result.passages))
+        result = replace(result, passages=_with_places(result.passages))
+        if request.candidates:
+            result = replace(result, candidates=_with_places(result.candidates))
+        return result
 
     def _read(self, request: ReadRequest) -> SearchResult:
         source = request.source

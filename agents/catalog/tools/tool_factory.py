@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from agents.db.configuration_rows import configuration_query
 from agents.db.installation import configured
+from agents.db.installation.default_models import OFF
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
 from agents.knowledge import page_reader
@@ -230,6 +231,7 @@ def _create_tool(row: ToolRegistration) -> Any:
         tool.min_certainty = row.min_certainty
         tool.collections = frozenset(_chosen_collections(row.pk)) if row.pk else frozenset()
         tool.reranker = reranking.from_row(row)
+        tool.is_reranked = row.rerank_model.strip() != OFF
     return tool
 
 

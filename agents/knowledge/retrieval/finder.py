@@ -37,6 +37,7 @@ def find(
     query: str,
     top_k: int = 5,
     *,
+    candidates: int = 0,
     scope: Scope,
     queries: Sequence[str] = (),
     mode: Mode = "hybrid",
@@ -44,11 +45,12 @@ def find(
 ) -> SearchResult:
     """Return the most relevant passages in scope; `queries` are other wordings.
 
-    `minimum` is the certainty below which nothing is relevant, by default as configured.
+    The result also has `candidates`, as many as given if that is more than `top_k`. `minimum`
+    is the certainty below which nothing is relevant, by default as configured.
     """
     started = time.perf_counter()
     parsed = parse_query(query, *queries)
-    ranked = candidates(parsed, scope, mode, queries) if top_k > 0 else []
+    ranked = ranked_passages(parsed, scope, mode, queries) if top_k > 0 else []
     value = certainty(parsed, ranked)
     min_certainty = configured.SEARCH_MIN_SCORE.value if minimum is None else minimum
     level: Confidence = confidence(value, min_certainty) if ranked else "none"
@@ -59,11 +61,11 @@ def find(
         certainty=value,
         searched=list(scope.rows().values_list("name", flat=True)),
         seconds=time.perf_counter() - started,
-        candidates=nearest,
+        candidates=best_passages(ranked, candidates) if candidates > top_k else nearest,
     )
 
 
-def candidates(
+def ranked_passages(
     query: Query, scope: Scope, mode: Mode = "hybrid", queries: Sequence[str] = ()
 ) -> list[Passage]:
     """Return everything that words or vectors find in scope, ranked."""
