@@ -127,10 +127,10 @@ def test_an_agent_without_the_search_tool_still_finds_the_files_of_its_chat(pers
     tea = collect("Tea")
     add(tea, "Guide", "Sencha is green.")
     run = runs.prepare(query="?", topic="chat.7", user=person)
-    assert search_tools.bind(run, agent, [CalculatorTool()])[1] == ""
+    assert search_tools.bind(run, agent, "demo", [CalculatorTool()])[1] == ""
 
     add(collect("Files", topic="chat.7", owner=person), "Offer", "Five tons.")
-    tools, text = search_tools.bind(run, agent, [CalculatorTool()])
+    tools, text = search_tools.bind(run, agent, "demo", [CalculatorTool()])
 
     assert {tool.name for tool in tools} == {"calculator", "search", "read_document"}
     assert "- Offer" in text
@@ -143,7 +143,7 @@ def test_a_chat_that_only_has_images_gets_no_search_tool(person):
     photo = add(collect("Files", topic="chat.7", owner=person), "Photo", "Invoice 4711.")
     Document.objects.filter(pk=photo.pk).update(mime_type="image/png")
 
-    tools, text = search_tools.bind(run, agent, [CalculatorTool()])
+    tools, text = search_tools.bind(run, agent, "demo", [CalculatorTool()])
 
     assert ([tool.name for tool in tools], text) == (["calculator"], "")
 

@@ -180,7 +180,7 @@ def test_a_search_tool_is_limited_to_its_collections_and_the_files_of_the_chat(p
     run = Run(user=person, topic="")
     agent = Agent.objects.create(name="reader")
 
-    tools, announced = search_tools.bind(run, agent, tool_factory.build_tools([row]))
+    tools, announced = search_tools.bind(run, agent, "demo", tool_factory.build_tools([row]))
 
     assert tools[0].search.scope().collections == {tea.pk}
     assert "coffee" not in announced
