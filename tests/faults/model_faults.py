@@ -104,7 +104,7 @@ async def f17(testbed: Testbed, times: int) -> Result:
         ("unknown words:3", "word2"),
         ("finish:whatever", "Said in full."),
         ("many:40",),
-        ("big:5000000", "The model's reply is longer than 2,000,000 characters"),
+        ("big:5000000", "The model's response is longer than 2,000,000 characters"),
     )
 
 
