@@ -252,6 +252,11 @@ def test_a_page_is_its_main_content_in_any_encoding(encoding: str) -> None:
         ("<table><tr><td><img><th>Tip<tr><td><td>Do it.</table>", "Tip\n\nDo it."),
         ("<html xmlns='http://www.w3.org/1999/xhtml'><a id='x'/><p>a</p><div/>b", "a\n\nb"),
         ("<p>x</p><ul><li><a href=n>Next</a></ul>", "x"),
+        ("<table><tr><td>name<td>a text</table>", "| name | a text |\n| --- | --- |"),
+        (f"<table><tr><td>left<td>{'x ' * 150}</table>", f"left\n\n{'x ' * 149}x"),
+        ("<p>See <img alt='A map of Kyoto'>.</p><img alt=logo>", "See A map of Kyoto."),
+        ("<details><summary>More</summary>text</details>", "More\n\ntext"),
+        ("<figure><img><figcaption>A heron</figcaption></figure>", "A heron"),
     ],
 )
 def test_html_elements_become_markdown(page: str, expected: str) -> None:

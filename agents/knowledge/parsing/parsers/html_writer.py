@@ -12,10 +12,12 @@ BLOCKS = words_of(
     "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main nav "
     "ol p pre section summary table tbody td tfoot th thead tr ul caption"
 )
-SKIPPED = frozenset({"-comment", "input", "head", "title", "img", "rt", "rp", "button", "col"})
+SKIPPED = frozenset({"-comment", "input", "head", "title", "rt", "rp", "button", "col"})
 MARKS = {"¶", "#", "§", "🔗", ""}
 MAX_DEPTH = 300
 MAX_SPAN = 50
+MAX_CELL_CHARS = 200  # of a table with a single row; longer ones are columns of a page
+MAX_ALT_CHARS = 500
 LINE_BREAK = "\v"  # of the page's author, unlike line ends in its source
 # Between Japanese lines that are only wrapped in the source, a space would be wrong.
 WRAPPED = re.compile(rf"(?<=[{markdown.WIDE}])[ \t]*\n\s*(?=[{markdown.WIDE}])")
@@ -159,9 +161,11 @@ def _is_layout(node: Node) -> bool:
         return True
     if node.css_first("h1, h2, h3, pre"):
         return True
-    rows = [[bool(inline_text(cell)) for cell in _cells(row)] for row in node.css("tr")]
+    rows = [[len(inline_text(cell)) for cell in _cells(row)] for row in node.css("tr")]
     # Boxes of notes and the like have one column, perhaps beside a picture.
-    return max(map(sum, rows), default=0) < 2 or (len(rows) < 2 and not node.css_first("th"))
+    if max((len(row) - row.count(0) for row in rows), default=0) < 2:
+        return True
+    return len(rows) < 2 and not node.css_first("th") and max(rows[0]) > MAX_CELL_CHARS
 
 
 def _cells(node: Node) -> Iterator[Node]:
@@ -200,6 +204,10 @@ def _inline_node(node: Node, depth: int) -> Iterator[str]:
         yield node.text_content or ""
     elif tag == "br":
         yield LINE_BREAK
+    elif tag == "img":
+        # A single word is a name, such as that of an icon.
+        alternative = markdown.collapse(node.attributes.get("alt") or "")
+        yield alternative[:MAX_ALT_CHARS] if " " in alternative else ""
     elif tag in SKIPPED or (tag == "a" and (node.text() or "").strip() in {"¶", "#"}):
         return
     elif depth > MAX_DEPTH:
