@@ -292,11 +292,11 @@ class RunLoop:
 
     def _must_answer(self) -> bool:
         """Whether this turn's schema has no calls: a weak model makes them while it can."""
-        run_state = self.run_state
-        equal_calls = max(run_state.progress.calls.values(), default=0)
+        if 1 < self.agent.max_steps == self.run_state.turn:
+            return True
+        calls = [(step.action, step.action_input) for step in self.state.get_steps()]
         most = most_equal_calls(self.agent.policy)
-        is_repeating = most is not None and equal_calls >= most
-        return is_repeating or 1 < self.agent.max_steps == run_state.turn
+        return bool(calls) and most is not None and calls.count(calls[-1]) >= most
 
     def _draft_check(self) -> DraftCheck | None:
         """Return the check of a draft's figures, if a turn is left to correct them."""
