@@ -289,6 +289,25 @@ def test_an_invalid_row_is_rejected(columns, field):
     assert field in wrong.value.message_dict
 
 
+@pytest.mark.parametrize(
+    ("model", "columns", "is_enforced"),
+    [
+        ("ollama/small", {}, True),
+        ("openai/small", {"base_url": "http://127.0.0.1:8080/v1"}, True),
+        ("openai/gpt-4.1", {}, False),
+        ("openai/gpt-4.1", {"last_test": {"parts": {"schema": True}}}, True),
+        ("ollama/small", {"last_test": {"parts": {"schema": False}}}, False),
+        ("ollama/small", {"abilities": {"schema": False}}, False),
+    ],
+)
+def test_own_servers_enforce_schemas_unless_a_test_or_a_setting_says_no(
+    agent, model, columns, is_enforced
+):
+    make_model("fast", model, **columns)
+
+    assert planner_factory.build_planners(agent, "fast")[0].enforces_schemas is is_enforced
+
+
 async def test_a_run_that_waits_for_the_rate_limit_says_so(agent):
     async with WireServer(lambda request: say("Hello.", chunks=4, delay=0.1)) as server:
         await use_model(agent, "crowded", base_url=server.url, concurrency=1)
