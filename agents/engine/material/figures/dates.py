@@ -5,14 +5,23 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple
 
 from .index import FigureIndex
-from .operands import Computation, Context, Operand, Trial
+from .operands import Computation, Context, Operand
 from .parsing import Period
 from .units import dimension_of, factor_between
 from .wording import suggests_date
 
 MAX_DATES = 40
+
+
+class Duration(NamedTuple):
+    """How long it is between two dates or times."""
+
+    value: float
+    unit: str
+    computation: Computation
 
 
 class DateArithmetic:
@@ -64,25 +73,27 @@ class DateArithmetic:
         ][:MAX_DATES]
 
     @cached_property
-    def durations(self) -> list[Trial]:
+    def durations(self) -> list[Duration]:
         """How long it is between the dates and times of the results."""
         periods = list(dict.fromkeys(period for period, _place in self.index.periods))
         if len(periods) > MAX_DATES:
             return []
         durations = [
-            trial for pair in combinations(periods, 2) for trial in _durations_between(*pair)
+            duration for pair in combinations(periods, 2) for duration in _between(*pair)
         ]
         for low, high in combinations(sorted(self.index.years)[:MAX_DATES], 2):
-            durations.append(Trial(high - low, "year", f"{high} − {low}", "time"))
+            durations.append(
+                Duration(high - low, "year", Computation(f"{high} − {low}", "time"))
+            )
         return durations
 
 
-def _durations_between(first: Period, second: Period) -> Iterator[Trial]:
+def _between(first: Period, second: Period) -> Iterator[Duration]:
     """Yield the minutes, days, months and years between two periods that have them."""
     if first.minute >= 0 and second.minute >= 0:
         minutes = abs(first.minute - second.minute)
         formula = f"{_clock(first)} – {_clock(second)}"
-        yield Trial(minutes, "min", formula, "time")
+        yield Duration(minutes, "min", Computation(formula, "time"))
     elif first.day and second.day and first.month and second.month:
         default_year = first.year or second.year or 2000
         first_year = first.year or default_year
@@ -94,7 +105,7 @@ def _durations_between(first: Period, second: Period) -> Iterator[Trial]:
             return
         days = abs((first_date - second_date).days)
         formula = f"{first.month}/{first.day} – {second.month}/{second.day}"
-        yield Trial(days, "day", formula, "time")
+        yield Duration(days, "day", Computation(formula, "time"))
 
 
 def _rounded_in(unit: str, durations: Sequence[Operand]) -> dict[int, Operand]:

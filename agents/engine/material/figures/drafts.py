@@ -43,7 +43,6 @@ def unsupported_figures(draft: str, results: Sequence[str], known: str) -> list[
     unsupported: dict[str, None] = {}
     heading = ""
     row_heads: list[str] = []
-    columns: dict[int, list[Operand]] = {}
     for line in text.split("\n"):
         if not line.strip() or _DELIMITER.fullmatch(line):
             continue
@@ -59,14 +58,11 @@ def unsupported_figures(draft: str, results: Sequence[str], known: str) -> list[
             for position, cell in enumerate(cells):
                 head = row_heads[position] if position < len(row_heads) else ""
                 around = f"{heading} {head} {cells[0]}"
-                column = columns.setdefault(position, [])
-                findings = reader.read(cell, around, row, column)
+                findings = reader.read(cell, around, row)
                 unsupported |= _texts(cell, findings)
                 row += reader.operands
-                column += reader.operands[:1]
             continue
         row_heads = []
-        columns = {}
         statement = _ITEM.sub("", line)
         for sentence in _sentences(statement):
             findings = reader.read(sentence, f"{heading} {statement[:400]}")

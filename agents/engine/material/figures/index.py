@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from .numerals import number_words
-from .parsing import Figure, Period, figures_in, figures_in_data
+from .parsing import ERAS, Figure, Period, figures_in, figures_in_data
 from .tables import Table, tables_in, tables_of_items
 from .units import dimension_of, factor_between, factors_of
 
@@ -181,10 +181,16 @@ class FigureIndex:
         if places := self.exact.get(figure.value):
             return Match(places)
         code = str(figure.value).replace(" ", "").casefold()
-        if code in self.words or figure.unit == "/":
+        if code in self.words:
             return Match()
         digits = "".join(filter(str.isdigit, code))
-        return Match() if len(digits) >= 7 and digits in self._digits else None
+        if len(digits) >= 7 and digits in self._digits:
+            return Match()
+        if figure.unit == "/" and all(
+            Decimal(n) in self.exact for n in re.findall(r"\d+", code)
+        ):
+            return Match()
+        return None
 
     @cached_property
     def _digits(self) -> str:
@@ -195,7 +201,9 @@ class FigureIndex:
         if matches:
             return Match(tuple(place for place in matches if place is not None)[:1])
         if period.minute >= 0:  # hours can be numbers of their own
-            is_hour = period.minute % 60 == 0 and Decimal(period.minute // 60) in self.exact
+            hour = period.minute // 60
+            hours = {Decimal(hour), Decimal((hour + 12) % 24)}
+            is_hour = period.minute % 60 == 0 and not hours.isdisjoint(self.exact)
             return Match() if is_hour else None
         is_year = not (period.month or period.quarter)
         return Match() if is_year and period.year in self.years else None
@@ -252,7 +260,18 @@ class FigureIndex:
                     rounded.setdefault(place.source, place)
         if is_known:
             return Match(tuple(rounded.values()), is_rounded=True)
-        return Match() if self.has_word(figure) else None
+        is_known = figure.unit == "年" and figure.value in self._era_years
+        return Match() if is_known or self.has_word(figure) else None
+
+    @cached_property
+    def _era_years(self) -> frozenset[int]:
+        """The years of the eras that are known: 6 for 2024 with 令和."""
+        return frozenset(
+            year - base
+            for era, base in ERAS.items()
+            if era in self.words
+            for year in self.years
+        )
 
     def near(self, value: float, margin: float) -> Iterator[tuple[float, str, Place | None]]:
         """Yield the numbers that round to this value."""

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from agents.engine.text import KANJI, KATAKANA, STOP_WORDS
 
+from .numerals import CHARACTERS
+
 _TITLES = r"(?:Dr|Mr|Ms|Mrs|Prof)\."
 _CAPITALIZED = rf"(?!{_TITLES})[A-Z][a-zà-öø-ÿ'’]+(?:-[A-Z][a-z]+)?"
 # Two or more in a row, or one inside a sentence.
@@ -14,7 +16,7 @@ NAME = re.compile(
 )
 BEGINNING = re.compile(r"(?:^|[.!?:;•*\-–—|(（\"“「\n]|\*\*)\s*$")
 JAPANESE_NAME = re.compile(
-    rf"([{KANJI}]{{1,4}}|[{KATAKANA}]{{2,12}}(?:・[{KATAKANA}]{{2,12}})?)"
+    rf"((?![{CHARACTERS}万]+駅)[{KANJI}]{{1,4}}|[{KATAKANA}]{{2,12}}(?:・[{KATAKANA}]{{2,12}})?)"
     r"(?=さん|氏|様(?!子|式|々)|(?:営業|開発|人事|経理|総務|製造"
     r"|品質)?(?:社長|部長|課長|係長|店長|教授|選手|監督|医師|弁護士)|支店"
     r"|工場|営業所|駅|病院|大学)"
@@ -36,7 +38,8 @@ _COMMON = """
 january february march april may june july august september october november
 december jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday
 thursday friday saturday sunday mon tue wed thu fri sat sun english japanese french
-german spanish chinese european american british asian african western eastern
+german spanish chinese italian portuguese dutch swedish finnish korean russian arabic
+european american british asian african western eastern
 northern southern celsius fahrenheit internet excel markdown python dear best
 regards thanks note please yes no ok i we you they he she it the a an this that
 these those if in on at for from with and or but so as by to of is are was were not

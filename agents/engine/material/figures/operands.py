@@ -31,26 +31,6 @@ class Computation(NamedTuple):
     place: Place | None = None
 
 
-class Trial(NamedTuple):
-    """What an operation makes of its operands, with the fields of its `Computation`."""
-
-    value: float
-    unit: str
-    formula: str
-    kind: str = ""
-    size: int = 0
-    name: str = ""
-    place: Place | None = None
-
-    @property
-    def computation(self) -> Computation:
-        return Computation(*self[2:])
-
-    @property
-    def operand(self) -> Operand:
-        return Operand(self.value, self.unit, format_number(self.value), self.place)
-
-
 @dataclass
 class Context:
     """What a figure is said with: its sentence, and the figures around it."""
@@ -59,7 +39,6 @@ class Context:
     surroundings: str = ""  # the block with the sentence, and its headings
     near: Sequence[Operand] = ()  # in the sentence or row
     nearby: Sequence[Operand] = ()  # in the block and the one before it
-    column: Sequence[Operand] = ()  # above it in the answer's table
     counts: frozenset[int] = frozenset()  # items of the answer's lists and rows of its tables
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agents.engine.text import JAPANESE
 
 from .numerals import KANJI, WORD, WORDS, kanji_number
-from .units import NAMES, dimension_of, unit_of
+from .units import NAMES, dimension_of, factor_between, unit_of
 
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _MONTH_NAMES = (
@@ -19,7 +19,7 @@ _MONTH_NAMES = (
 )
 _MONTH = rf"(?:{_MONTH_NAMES})\b\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_ERAS = {
+ERAS = {
     "令和": 2018,
     "平成": 1988,
     "昭和": 1925,
@@ -35,7 +35,7 @@ _DATES = (
     r"(?P<iso>\d{4}(?P<dash>[-/.])\d{1,2}(?P=dash)\d{1,2}(?!\d))"
     rf"|(?P<kanji>{_YEAR}(?:度"
     rf"|\s?\d{{1,2}}月(?:\s?\d{{1,2}}日)?)?(?:度?の?第?[1-4一二三四]四半期)?)"
-    rf"|(?P<mdy>{_MONTH}\s(?:{_DAY}(?!\d)(?:,?\s\d{{4}}(?!\d))?|,?\d{{4}}(?!\d)))"
+    rf"|(?P<mdy>{_MONTH}\s(?:{_DAY}(?!\d|\s?[°%])(?:,?\s\d{{4}}(?!\d))?|,?\d{{4}}(?!\d)))"
     rf"|(?P<dmy>{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s\d{{4}}(?!\d))?)"
     r"|(?P<quarter>Q[1-4](?:\s?(?:of|in|[/-]|FY)?\s?'?\d{4})?(?!\d)"
     r"|(?:FY\s?)?\d{4}[ /-]?Q[1-4](?!\d)"
@@ -59,7 +59,7 @@ FIGURE = re.compile(
     r"(?<![A-Za-z0-9_.])(?=[\d$€£¥A-Z令平昭大明第午−-])(?<!\d:)"
     rf"(?:(?P<date>{_DATES})|(?P<duration>{_DURATION})"
     r"|(?P<phone>\+?\d{1,4}(?:[-‑]\d{2,5}){2,3}(?![\d-])|\+\d{1,3}[ -]\d[\d -]{6,14}\d)"
-    r"|(?P<code>[A-Z]{1,8}(?:[-‑][A-Z]{1,8})?[-‑]?\d{1,12}(?:[-‑.]\d{1,12})*(?:[-‑][A-Z0-9]{1,8})*(?![\w]))"
+    r"|(?P<code>[A-Z]{1,8}(?:[-‑][A-Z]{1,8})?[-‑]?\d{1,12}(?:[-‑.]\d{1,12})*(?:[-‑][A-Z0-9]{1,8})*(?![A-Za-z0-9_]))"
     r"|(?P<version>\d{1,5}(?:\.\d{1,5}){2,4}(?![\d.]*\d))"
     r"|(?P<fraction>(?<!/)\d{1,4}/\d{1,4}(?![\d/])|\d{1,3}分の\d{1,3})"
     r"|(?P<sign>(?<![\w)\d])[-−])?(?P<currency>(?:US|A|C|S|NZ|HK)?[$€£¥]"
@@ -73,13 +73,14 @@ FIGURE = re.compile(
     r"|\d{1,3} \d{3}(?=\s?(?:€|EUR\b)))"
     r"|(?P<digits>\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,20})?"
     r"|\d{1,18}(?:\.\d{1,20})?)(?![\d_]|\.\d|,\d))"
-    r"(?:\s?(?P<scale>thousand|million|billion|trillion|百万|[千百十]?[万億兆]|千|百(?=[万億]))"
+    r"(?:[^\S\n]?(?P<scale>thousand|million|billion|trillion|百万|[千百十]?[万億兆]|千|百(?=[万億]))"
     r"|(?P<letter>[kKMB]|\s?(?:bn|mn)|m)(?![A-Za-z0-9/²³]))?"
-    rf"(?:\s?(?P<unit>%|per\scent\b|円|ドル|割|[€£¥](?!\d)|°[CF])"
-    rf"|(?=[\s-]?(?P<word>[A-Za-zµμ]{{1,20}})(?![A-Za-z0-9_²³])"
-    rf"|\s?(?P<counter>[{JAPANESE}℃]{{1,5}})))?)"
+    rf"(?:[^\S\n]?(?P<unit>%|per\scent\b|円|ドル|割|[€£¥](?!\d)|°[CF])"
+    rf"|(?=(?:[^\S\n]|-)?(?P<word>km/h|m/s|[ck]?m[²³]|[A-Za-zµμ]{{1,20}})(?![A-Za-z0-9_²³])"
+    rf"|[^\S\n]?(?P<counter>[{JAPANESE}℃㎡]{{1,5}})))?)"
 )
 DIGIT = re.compile(r"\d")
+DIGITS = re.compile(r"\d+")
 # Commas between values, which hide them if no space follows. In JSON, only texts have others.
 JSON_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,')
 CSV_COMMA = re.compile(r"(?<=\d),(?=\d)(?!\d{3}(?!\d))|(?<=\d{4}),(?=\d)")
@@ -108,7 +109,12 @@ HALF_WIDTH = str.maketrans(
     "０１２３４５６７８９，．％￥＄－＋［］：／", "0123456789,.%¥$-+[]:/"
 )
 MAX_TRIVIAL = 12
+IMPOSSIBLE_DATE = "date"  # the unit of a text such as 33 August
+# Days of a range, beside the date with its month.
+_DAY_BEFORE = re.compile(r"(?<!\d)(\d{1,2})日?\s?[-–—~〜～]\s?$")
+_DAY_AFTER = re.compile(r"\s?[-–—~〜～]\s?(\d{1,2})(?![\d:/月])")
 WORD_UNIT = re.compile(r"[ -](?:(?:business|working|calendar|full) )?([A-Za-z]{1,20})")
+_YEAR_AND_MONTH = {("年", "か月"), ("year", "month")}
 _LARGE_PART = re.compile(r"([\d,.]+)([千百十]?)([兆億万千]?)")
 
 
@@ -150,10 +156,17 @@ def figures_in(text: str, *, words: bool = False) -> Iterator[Figure]:
                     yield figure
             text = KANJI.sub(_kanji_date, text)
     if DIGIT.search(text) is not None or "元年" in text:
+        previous: Figure | None = None
         for match in FIGURE.finditer(text):
             figure = _date(match) if match["date"] else _code_or_number(match)
-            if figure is not None:
-                yield figure
+            if figure is None:
+                continue
+            whole = _joined(previous, figure, text)
+            if whole is None and previous is not None:
+                yield previous
+            previous = whole or figure
+        if previous is not None:
+            yield previous
     if words:
         for match in WORD.finditer(text):
             unit = WORD_UNIT.match(text, match.end())
@@ -163,11 +176,46 @@ def figures_in(text: str, *, words: bool = False) -> Iterator[Figure]:
             yield Figure(match.start(), end, value, name, 0, 2, True, 1.0, True)
 
 
+def _joined(first: Figure | None, second: Figure, text: str) -> Figure | None:
+    """Return a length, duration or amount in two units as one: 1年2か月, 143円62銭."""
+    if first is None or not isinstance(first.value, Decimal):
+        return None
+    factor = factor_between(first.unit, second.unit)
+    if factor is None or factor <= 1 or not isinstance(second.value, Decimal):
+        return None
+    gap = text[first.end : second.start]
+    is_time = dimension_of(first.unit) == "time"
+    if gap not in {"", " "} and not (is_time and gap == " and ") or second.value >= factor:
+        return None
+    factor = 12 if (first.unit, second.unit) in _YEAR_AND_MONTH else round(factor)
+    value = first.value * factor + second.value
+    digits = max(3, first.digits + second.digits)
+    return Figure(first.start, second.end, value, second.unit, 0, digits, False, second.step)
+
+
 def figures_in_data(text: str) -> Iterator[Figure]:
     """Return the figures of a tool's result, which can be JSON or CSV."""
     if text.startswith(("[", "{")):
         text = JSON_COMMA.sub(lambda match: match[1] or " ", text)
-    return figures_in(ISO_TIME.sub(" ", CSV_COMMA.sub(" ", text)))
+    text = ISO_TIME.sub(" ", CSV_COMMA.sub(" ", text))
+    for figure in figures_in(text):
+        yield figure
+        start = figure.start
+        if figure.unit == "/":
+            for match in DIGITS.finditer(str(figure.value)):
+                number = Decimal(match[0])
+                size = len(match[0])
+                yield Figure(start + match.start(), start + match.end(), number, "", 0, size)
+        elif isinstance(figure.value, date | Period) and figure.value.day:
+            day = _DAY_BEFORE.search(text[max(0, start - 6) : start]) or _DAY_AFTER.match(
+                text, figure.end
+            )
+            if day is not None and 0 < int(day[1]) <= 28:
+                yield figure._replace(value=_with_day(figure.value, int(day[1])))
+
+
+def _with_day(value: date | Period, day: int) -> date | Period:
+    return value.replace(day=day) if isinstance(value, date) else value._replace(day=day)
 
 
 def half_width(text: str) -> str:
@@ -295,18 +343,18 @@ def _compound(text: str) -> Decimal:
     return total
 
 
-def _date(match: re.Match[str]) -> Figure | None:
+def _date(match: re.Match[str]) -> Figure:
     text = match["date"]
     start = match.start()
     end = match.end("date")
     try:
         value = _date_value(match, text)
     except ValueError:
-        return None
-    return None if value is None else Figure(start, end, value)
+        return Figure(start, end, text, IMPOSSIBLE_DATE)
+    return Figure(start, end, value)
 
 
-def _date_value(match: re.Match[str], text: str) -> date | Period | None:
+def _date_value(match: re.Match[str], text: str) -> date | Period:
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     if match["time"]:
         return _time(text, numbers)
@@ -327,7 +375,7 @@ def _date_value(match: re.Match[str], text: str) -> date | Period | None:
     if match["fiscal"]:
         return Period(year=numbers[0])
     if match["era"]:
-        return date(_ERAS[text[0]] + numbers[0], numbers[1], numbers[2])
+        return date(ERAS[text[0]] + numbers[0], numbers[1], numbers[2])
     if match["iso"]:
         return date(*numbers)
     if match["month"]:
@@ -360,10 +408,10 @@ def _era_year(text: str, numbers: list[int]) -> int:
         (name for name in ("令和", "平成", "昭和", "大正", "明治") if text.startswith(name)), ""
     )
     number = 1 if "元年" in text else numbers[0]
-    return _ERAS[era] + number if era else number
+    return ERAS[era] + number if era else number
 
 
-def _time(text: str, numbers: list[int]) -> Period | None:
+def _time(text: str, numbers: list[int]) -> Period:
     hour = numbers[0]
     minute = numbers[1] if len(numbers) > 1 else 30 if "半" in text else 0
     letter = text.replace(".", "").rstrip()[-2:-1].lower()
@@ -372,7 +420,7 @@ def _time(text: str, numbers: list[int]) -> Period | None:
     )
     is_early = text.startswith("午前") or letter == "a"
     if hour > 24 or minute > 59:
-        return None
+        raise ValueError(f"{text} is no time")
     if is_late and hour < 12:
         hour += 12
     if is_early and hour == 12:

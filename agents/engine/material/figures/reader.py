@@ -7,13 +7,14 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from .arithmetic import Arithmetic
 from .index import FigureIndex, Match
 from .names import unknown_names
 from .operands import Computation, Context, Operand
-from .parsing import DIGIT, MAX_TRIVIAL, Figure, Period, figures_in
+from .parsing import DIGIT, IMPOSSIBLE_DATE, MAX_TRIVIAL, Figure, Period, figures_in
 from .units import COUNTERS, NO_UNITS, dimension_of
 from .wording import hedged_forms
 
@@ -75,13 +76,9 @@ class FigureReader:
         sentence: str,
         around: str = "",
         near: Sequence[Operand] = (),
-        column: Sequence[Operand] = (),
         is_skipped: Callable[[Figure], bool] = lambda _figure: False,
     ) -> list[Finding]:
-        """Return the figures of a sentence.
-
-        `near` are those of its row, `column` those above it in the answer's table.
-        """
+        """Return the figures of a sentence; `near` are those of its row."""
         figures = [
             figure
             for figure in figures_in(sentence, words=not sentence.isdigit())
@@ -90,26 +87,28 @@ class FigureReader:
         figures = _without_overlaps(figures)
         findings: list[Finding] = []
         open_figures: list[Figure] = []
-        operands = list(near)
+        known: list[tuple[Figure, list[Operand]]] = []
         for figure in figures:
             match = self._find(figure, sentence)
             if match is not None:
                 status = Status.SUPPORTED if match.places else Status.KNOWN
                 findings.append(Finding(figure.start, figure.end, status, match))
-                operands += _operands(figure, sentence, match)
+                known.append((figure, _operands(figure, sentence, match)))
             else:
                 open_figures.append(figure)
         for _attempt in range(2):  # a figure can follow from one that comes after it
             unexplained: list[Figure] = []
             for figure in open_figures:
-                computation = self._compute(figure, sentence, around, operands, column)
+                nearest = sorted(known, key=lambda k: abs(k[0].start - figure.start))
+                operands = [*chain.from_iterable(o for _figure, o in nearest), *near]
+                computation = self._compute(figure, sentence, around, operands)
                 if computation is None:
                     unexplained.append(figure)
                     continue
                 findings.append(
                     Finding(figure.start, figure.end, Status.COMPUTED, Match(), computation)
                 )
-                operands += _operands(figure, sentence, Match())
+                known.append((figure, _operands(figure, sentence, Match())))
             if len(unexplained) == len(open_figures) or not unexplained:
                 open_figures = unexplained
                 break
@@ -118,7 +117,7 @@ class FigureReader:
             is_marked = self._is_checked(figure, sentence)
             status = Status.UNSUPPORTED if is_marked else Status.UNCHECKED
             findings.append(Finding(figure.start, figure.end, status))
-        self.operands = operands[len(near) :]
+        self.operands = [*chain.from_iterable(o for _figure, o in known)]
         self.nearby = [*self.operands, *self.nearby][:MAX_NEARBY]
         return sorted(findings, key=lambda finding: finding.start)
 
@@ -151,7 +150,6 @@ class FigureReader:
         sentence: str,
         around: str,
         operands: Sequence[Operand],
-        column: Sequence[Operand],
     ) -> Computation | None:
         if self._remaining <= 0 or not self._is_checked(figure, sentence):
             return None
@@ -161,16 +159,19 @@ class FigureReader:
         if figure.unit in ORDINAL_UNITS or is_year:
             return None
         self._remaining -= 1
-        context = Context(sentence, around, operands, self.nearby, column, self.counts)
+        context = Context(sentence, around, operands, self.nearby, self.counts)
         return self.arithmetic.explain(figure, context)
 
     def _is_checked(self, figure: Figure, sentence: str) -> bool:
         """Whether a figure that nothing has is marked; others can be a way of speaking."""
         value = figure.value
         if isinstance(value, str):
-            digits = sum(map(str.isdigit, value))
-            is_long = digits >= MIN_CODE_DIGITS
-            return figure.unit != "/" and (is_long or self._has_codes_like(value))
+            if figure.unit == IMPOSSIBLE_DATE:
+                return True
+            if figure.unit == "/":
+                return any(len(number) >= MIN_CODE_DIGITS for number in value.split("/"))
+            is_long = sum(map(str.isdigit, value)) >= MIN_CODE_DIGITS
+            return is_long or self._has_codes_like(value)
         if isinstance(value, date | Period):
             return True
         if figure.unit == "%" and value in {0, 100}:

@@ -1,30 +1,34 @@
 """The values of tables by row and by column, and what can be computed from many of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import islice
 from typing import NamedTuple
 
 from .index import Place
-from .operands import Context, Operand, Trial, format_number, format_sum
+from .operands import Computation, Context, Operand, format_number, format_sum
 from .tables import Column, Table
-from .target import TrialIndex
 
 MAX_LABELED_ROWS = 12
 MAX_GROUPS = 200
-MAX_NEIGHBORING_ROWS = 24
-MAX_LARGEST_ROWS = 5
 
 
 class Aggregate(NamedTuple):
     """What is computed from values of a column, and the cue of its operation."""
 
-    trial: Trial
+    value: float
+    unit: str
     cue: str
+    computation: Computation
+
+    @property
+    def operand(self) -> Operand:
+        return Operand(self.value, self.unit, format_number(self.value), self.computation.place)
 
 
 class TableRow(NamedTuple):
     table: Table
-    position: int
+    number: int
+    position: int  # of its words in a text
 
 
 class TableValues:
@@ -34,16 +38,15 @@ class TableValues:
         self.tables = tables
         self._rows_by_text: dict[str, list[TableRow]] = {}
         self._aggregates_by_rows: dict[tuple[int, int, tuple[int, ...]], list[Aggregate]] = {}
-        self._neighboring: dict[bool, TrialIndex] = {}
 
     def rows_in(self, text: str) -> list[TableRow]:
         """Return the rows whose words are in a folded text."""
         if text not in self._rows_by_text:
             self._rows_by_text[text] = [
-                TableRow(table, index)
+                TableRow(table, index, min(map(text.find, labels)))
                 for table in self.tables
-                for index, labels in enumerate(table.labels)
-                if any(label in text for label in labels)
+                for index, row_labels in enumerate(table.labels)
+                if (labels := [label for label in row_labels if label in text])
             ][: 4 * MAX_LABELED_ROWS]
         return self._rows_by_text[text]
 
@@ -57,7 +60,7 @@ class TableValues:
         row_indexes: dict[int, list[int]] = {}
         tables: dict[int, Table] = {}
         operands: list[list[Operand]] = []
-        for table, index in rows:
+        for table, index, _position in rows:
             tables[id(table)] = table
             row_indexes.setdefault(id(table), []).append(index)
             operands.append(
@@ -82,7 +85,7 @@ class TableValues:
     def aggregates(self, context: Context, rows: Sequence[TableRow]) -> Iterator[Aggregate]:
         """Yield sums, averages and ranges: of columns, of some rows, of rows with a label."""
         for table in self.tables:
-            named_rows = [index for row_table, index in rows if row_table is table]
+            named_rows = sorted(row.number for row in rows if row.table is table)
             groups = [
                 members
                 for label, members in islice(table.groups.items(), MAX_GROUPS)
@@ -102,18 +105,6 @@ class TableValues:
                         self._aggregates_by_rows[key] = _aggregates_of(table, column, indexes)
                     yield from self._aggregates_by_rows[key]
 
-    def neighboring(self, *, as_shares: bool) -> TrialIndex:
-        """Return the sums of neighboring rows and of the largest ones, or their shares."""
-        if as_shares not in self._neighboring:
-            self._neighboring[as_shares] = TrialIndex(
-                trial
-                for table in self.tables
-                for column in table.columns
-                if len(column.values) <= MAX_NEIGHBORING_ROWS and column.is_additive
-                for trial in _neighboring_of(table, column, as_shares=as_shares)
-            )
-        return self._neighboring[as_shares]
-
 
 def _aggregates_of(table: Table, column: Column, indexes: Sequence[int]) -> list[Aggregate]:
     values = [column.values[index] for index in indexes]
@@ -123,35 +114,16 @@ def _aggregates_of(table: Table, column: Column, indexes: Sequence[int]) -> list
     place = Place(table.source, 0, 0)
     name = column.name
     unit = column.unit
-    lowest = min(values)
-    highest = max(values)
     total = sum(values)
     summands = format_sum([format_number(value) for value in values])
+    lowest = min(values)
+    highest = max(values)
     spread = f"{format_number(highest)} − {format_number(lowest)}"
     return [
-        Aggregate(Trial(total, unit, summands, "sum", size, name, place), "sum"),
-        Aggregate(Trial(total / size, unit, "", "average", size, name, place), "average"),
-        Aggregate(Trial(highest - lowest, unit, spread, place=place), "difference"),
+        Aggregate(total, unit, "sum", Computation(summands, "sum", size, name, place)),
+        Aggregate(total / size, unit, "average", Computation("", "average", size, name, place)),
+        Aggregate(highest - lowest, unit, "difference", Computation(spread, place=place)),
     ]
-
-
-def _neighboring_of(table: Table, column: Column, *, as_shares: bool) -> Iterator[Trial]:
-    values = list(column.values.values())
-    place = Place(table.source, 0, 0)
-    ordered = sorted(values, reverse=True)
-    sizes = range(2, min(MAX_LARGEST_ROWS + 1, len(values)))
-    sums = [(sum(ordered[:size]), size) for size in sizes]
-    sums += [
-        (sum(values[start:end]), end - start)
-        for start, end in combinations(range(len(values) + 1), 2)
-        if 1 < end - start < len(values)
-    ]
-    for value, size in sums:
-        if as_shares and column.total:
-            formula = f"{format_number(value)} ÷ {format_number(column.total)}"
-            yield Trial(100 * value / column.total, "%", formula, place=place)
-        else:
-            yield Trial(value, column.unit, "", "sum", size, column.name, place)
 
 
 def _cell(table: Table, column: Column, index: int, units: Mapping[float, str]) -> Operand:

@@ -20,6 +20,7 @@ _DIMENSIONS: dict[str, dict[str, float]] = {
         "g gram グラム": 1_000,
         "kg kilogram キログラム": 1_000_000,
         "t ton tonne トン": 1_000_000_000,
+        "oz ounce": 28_349.52,
         "lb pound": 453_592.37,
     },
     "bytes": {
@@ -47,7 +48,15 @@ _DIMENSIONS: dict[str, dict[str, float]] = {
         "ml milliliter millilitre ミリリットル": 1,
         "dl": 100,
         "l liter litre リットル": 1_000,
+        "m³ 立方メートル": 1_000_000,
     },
+    "area": {
+        "cm²": 1e-4,
+        "m² ㎡ 平方メートル": 1,
+        "ha hectare ヘクタール": 1e4,
+        "km² 平方キロ 平方キロメートル": 1e6,
+    },
+    "speed": {"km/h": 1, "m/s": 3.6, "mph": 1.609344},
     "power": {"w watt ワット": 1, "kw": 1e3, "mw": 1e6, "gw": 1e9},
     "energy": {"wh": 1, "kwh": 1e3, "mwh": 1e6, "gwh": 1e9},
     "temperature": {"°c ℃ celsius degree 度": 1, "°f ℉": 1},
@@ -85,6 +94,7 @@ NAMES = {
     "pp": "%",
     "percentage": "%",
 }
+_DISK_UNITS = {"G": "gb", "T": "tb", "Gi": "gib", "Ti": "tib"}  # not grams and tons
 # Words after a number that aren't what it counts.
 _NO_UNITS = """
 of and to or in on at for with from is are was were by as the a an that but than if
@@ -104,7 +114,7 @@ def unit_of(word: str) -> str:
     """Return what a word after a number means as a unit; an empty string for a particle."""
     if not word:
         return ""
-    word = word.lower()
+    word = _DISK_UNITS.get(word, word.lower())
     if word.isascii():
         singular = word.rstrip("s") if len(word) > 2 else word
         singular = NAMES.get(singular, singular)
@@ -146,8 +156,8 @@ def factor_between(unit: str, other_unit: str) -> float | None:
 
 def is_alike(unit: str, other_unit: str) -> bool:
     """Whether figures with these units may be added up or compared; most words are no units."""
-    hard = [bool(dimension_of(unit)), bool(dimension_of(other_unit))]
-    return unit == other_unit or not unit or not other_unit or not any(hard)
+    are_words = unit not in _UNITS and other_unit not in _UNITS
+    return unit == other_unit or not unit or not other_unit or are_words
 
 
 def is_same_unit(unit: str, other_unit: str) -> bool:

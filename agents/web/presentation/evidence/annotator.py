@@ -110,7 +110,6 @@ class Annotator:
         self._link_numbers: dict[Link, int] = {}
         self._heading = ""
         self._previous = ""  # the block before
-        self._columns: dict[int, list[Operand]] = {}  # of the table it is in
 
     @property
     def is_complete(self) -> bool:
@@ -183,7 +182,6 @@ class Annotator:
             row.end = len(self._pieces)
         elif tag == "</table>":
             self._cite_rows()
-            self._columns = {}
         self._pieces.append(tag)
 
     def _cite_rows(self) -> None:
@@ -203,14 +201,12 @@ class Annotator:
         row = self._rows[-1]
         heads = self._rows[0].words if self._rows[0].is_head else []
         head = heads[row.cells] if row.cells < len(heads) else ""
-        column = self._columns.setdefault(row.cells, [])
         words = " ".join([self._heading, head, *row.words])[:MAX_AROUND_CHARS]
-        surroundings = Surroundings(words, row.operands, column)
+        surroundings = Surroundings(words, row.operands)
         statement = self._reader.read(text, 0, len(text), ranges, surroundings)
         row.cells += 1
         row.words.append(text.strip())
         row.operands += statement.operands
-        column += statement.operands[:1]
         is_reference = not CITATION.sub("", text).strip()
         edits: list[_Edit] = []
         for chain in statement.chains:
@@ -251,9 +247,10 @@ class Annotator:
             edits += (_Edit(position, position, citation) for citation in citations)
         found = self._figure_citations(statement.figures, keys)
         edits += (_Edit(written_end, written_end, citation) for citation in found)
-        if tag in STATEMENT_TAGS and self._can_mark(sentence):
-            is_grounded = bool(edits) or statement.is_grounded
-            if not is_grounded and not self.index.supports(sentence):
+        if tag in STATEMENT_TAGS | HEADING_TAGS and self._can_mark(sentence):
+            is_statement = tag in STATEMENT_TAGS and not sentence.rstrip().endswith((":", "："))
+            is_checked = is_statement and not edits and not statement.has_figures
+            if is_checked and not self.index.supports(sentence):
                 edits.append(_Edit(start, written_end, UNSUPPORTED))
             else:
                 edits += (_Edit(*span, UNSUPPORTED) for span in statement.unsourced)
@@ -272,8 +269,8 @@ class Annotator:
 
     def _can_mark(self, sentence: str) -> bool:
         self._sentences += 1
-        is_statement = not sentence.rstrip().endswith(("?", "？", ":", "："))
-        return is_statement and self._sentences <= MAX_SENTENCES and self.is_complete
+        is_question = sentence.rstrip().endswith(("?", "？"))
+        return not is_question and self._sentences <= MAX_SENTENCES and self.is_complete
 
     def _chain_citations(self, chain: Chain, statement: Statement) -> list[_Citation]:
         citations = []

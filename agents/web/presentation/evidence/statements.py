@@ -45,7 +45,6 @@ class Surroundings(NamedTuple):
 
     words: str = ""
     row: Sequence[Operand] = ()
-    column: Sequence[Operand] = ()
     has_names: bool = False  # whether its names are checked
 
 
@@ -66,7 +65,7 @@ class Statement:
     # For each figure, the sources that have it.
     figures: list[dict[Key, FoundFigure]] = field(default_factory=list)
     unsourced: list[Range] = field(default_factory=list)
-    is_grounded: bool = False  # whether some figure is known
+    has_figures: bool = False  # then they are marked, not the whole statement
     computed: list[tuple[Range, FoundFigure]] = field(default_factory=list)
     operands: list[Operand] = field(default_factory=list)  # that others can follow from
 
@@ -127,9 +126,8 @@ class StatementReader:
             is_cited = any(first <= span[0] < last for first, last in cited)
             return is_cited or not _is_within(span, ranges)
 
-        findings = self.figures.read(
-            sentence, surroundings.words, surroundings.row, surroundings.column, is_skipped
-        )
+        findings = self.figures.read(sentence, surroundings.words, surroundings.row, is_skipped)
+        statement.has_figures = any(f.status is not Status.UNCHECKED for f in findings)
         if surroundings.has_names:
             findings += self.figures.names(sentence)
         for finding in self._within_limit(findings):
@@ -138,7 +136,6 @@ class StatementReader:
                 if _is_within(span, ranges):
                     statement.unsourced.append(span)
                 continue
-            statement.is_grounded |= finding.status is not Status.UNCHECKED
             if finding.computation is not None:
                 place = finding.computation.place
                 if place is not None:
