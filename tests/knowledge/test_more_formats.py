@@ -160,3 +160,13 @@ def test_a_chart_of_a_workbook_is_on_its_sheet() -> None:
     data = files.xlsx([["Costs"]], chart=files.chart({"2025": [1.5]}, ["Osaka"]))
     [sheet] = parse(data, "a.xlsx").parts
     assert "|  | 2025 |\n| --- | --- |\n| Osaka | 1.5 |" in sheet.text
+
+
+def test_formulas_of_latex_keep_their_commands() -> None:
+    text = text_of(
+        r"Costs are \$5 \emph{each}: $x_1 = \frac{1}{2}$ \begin{align}a &= \{b\}\end{align}",
+        "a.tex",
+    )
+
+    assert r"Costs are $5 each: $x_1 = \frac{1}{2}$" in text
+    assert r"\begin{align}a &= \{b\}\end{align}" in text

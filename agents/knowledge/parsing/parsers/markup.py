@@ -38,6 +38,13 @@ TEX_HIDDEN = re.compile(
     r"(?:\[[^\]]{0,300}\])?\{[^{}]{0,300}\}(?:\[[^\]]{0,300}\])?"
 )
 TEX_COMMAND = re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\]]{0,300}\])?")
+# Each kind ends at the next beginning of one, so that a text is read once.
+TEX_MATH = re.compile(
+    r"((?<!\\)\$\$?(?:[^$\n]|\n(?!\n)){1,2000}\$\$?"
+    r"|\\\[[^\\]*(?:\\(?![\[\]])[^\\]*)*\\\]|\\\([^\\]*(?:\\(?![()])[^\\]*)*\\\)"
+    r"|\\begin\{(?:equation|align|gather|multline|eqnarray)\*?\}[^\\]*"
+    r"(?:\\(?!begin\b|end\b)[^\\]*)*\\end\{(?:equation|align|gather|multline|eqnarray)\*?\})"
+)
 TEX_ESCAPES = {"\\&": "&", "\\%": "%", "\\_": "_", "\\$": "$", "\\#": "#", "~": " "}
 TEX_ESCAPES |= {
     "\\\\": "\n",
@@ -218,7 +225,11 @@ def _tex(text: str) -> tuple[str, list[str]]:
 
 
 def _tex_text(text: str) -> str:
-    text = TEX_HIDDEN.sub("", text)
-    for escape, letter in TEX_ESCAPES.items():
-        text = text.replace(escape, letter)
-    return TEX_COMMAND.sub("", text).replace("{", "").replace("}", "")
+    """Return text without commands; formulas keep theirs."""
+    pieces = TEX_MATH.split(text)
+    for number in range(0, len(pieces), 2):
+        piece = TEX_HIDDEN.sub("", pieces[number])
+        for escape, letter in TEX_ESCAPES.items():
+            piece = piece.replace(escape, letter)
+        pieces[number] = TEX_COMMAND.sub("", piece).replace("{", "").replace("}", "")
+    return "".join(pieces)
