@@ -13,6 +13,8 @@ MAX_QUERY_CHARS = 2_000
 MAX_WORDINGS = 5
 DEFAULT_TOP_K = 5
 Confidence = Literal["good", "weak", "none"]
+# Above this certainty, the first passage is nearly always right and no model is asked.
+SURE = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +33,13 @@ class SearchRequest:
 class SearchResult:
     """What a search found, best first, and how far it can be trusted.
 
-    With confidence `none` there are no passages: what was nearest is in `candidates`.
+    The certainty is how likely it is that a passage answers, from 0 to 1. With confidence
+    `none` there are no passages: what was nearest is in `candidates`.
     """
 
     passages: Sequence[Passage] = ()
     confidence: Confidence = "good"
-    certainty: float = 0.0
+    certainty: float = 1.0
     searched: Sequence[str] = ()  # names of the collections
     seconds: float = 0.0
     candidates: Sequence[Passage] = ()
@@ -176,7 +179,7 @@ class SearchTool:
         if (
             self.reranker is not None
             and len(offered) > 1
-            and (self.reranker.is_always_asked or confidence != "good")
+            and (self.reranker.is_always_asked or result.certainty < SURE)
         ):
             ordered = await self.reranker.rerank(query, offered)
             call_context.current().report_reranking(ordered.model, ordered.problem)

@@ -37,6 +37,7 @@ class Library:
             passages=[] if self.confidence == "none" else PASSAGES,
             candidates=PASSAGES,
             confidence=self.confidence,
+            certainty={"good": 0.8, "weak": 0.3, "none": 0.01}[self.confidence],
             searched=["Birds"],
         )
 

@@ -75,6 +75,7 @@ def test_bad_input_gets_a_sentence(options, sentence, tmp_path):
 def test_a_set_is_measured_and_leaves_nothing_behind(tmp_path, capsys):
     (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "heron.md").write_text("# Herons\n\nThey eat fish.")
+    (tmp_path / "documents" / "stork.md").write_text("# Storks\n\nThey eat frogs.")
     (tmp_path / "questions.jsonl").write_text(
         '{"id": "1", "kind": "keyword", "question": "herons", "documents": ["heron.md"]}\n'
         '{"id": "2", "kind": "unanswerable", "question": "tax", "documents": []}\n'

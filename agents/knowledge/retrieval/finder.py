@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from agents.db.installation import configured
-from agents.engine.material import Passage
 from agents.models import Chunk, ChunkVector, Document
 from agents.tools.search import Confidence, SearchResult
 
@@ -17,7 +16,7 @@ from .confidence import certainty, confidence
 from .index import WordHits
 from .passages import best_passages
 from .query import Query, parse_query
-from .ranking import VECTORS_ONLY, rank
+from .ranking import VECTORS_ONLY, Ranking, rank
 
 if TYPE_CHECKING:
     from agents.models import EmbeddingIndex
@@ -50,27 +49,29 @@ def find(
     """
     started = time.perf_counter()
     parsed = parse_query(query, *queries)
-    ranked = ranked_passages(parsed, scope, mode, queries) if top_k > 0 else []
-    value = certainty(parsed, ranked)
+    ranking = rank_passages(parsed, scope, mode, queries) if top_k > 0 else Ranking()
+    value = certainty(ranking)
     min_certainty = configured.SEARCH_MIN_SCORE.value if minimum is None else minimum
-    level: Confidence = confidence(value, min_certainty) if ranked else "none"
-    nearest = best_passages(ranked, top_k)
+    level: Confidence = confidence(value, min_certainty) if ranking.passages else "none"
+    nearest = best_passages(ranking.passages, top_k)
     return SearchResult(
         passages=[] if level == "none" else nearest,
         confidence=level,
         certainty=value,
         searched=list(scope.rows().values_list("name", flat=True)),
         seconds=time.perf_counter() - started,
-        candidates=best_passages(ranked, candidates) if candidates > top_k else nearest,
+        candidates=(
+            best_passages(ranking.passages, candidates) if candidates > top_k else nearest
+        ),
     )
 
 
-def ranked_passages(
+def rank_passages(
     query: Query, scope: Scope, mode: Mode = "hybrid", queries: Sequence[str] = ()
-) -> list[Passage]:
-    """Return everything that words or vectors find in scope, ranked."""
+) -> Ranking:
+    """Return everything that words or vectors find in scope."""
     if not scope or not query.groups:
-        return []
+        return Ranking()
     hits = (
         full_text.search(query.groups, CANDIDATES, scope) if mode != "vectors" else WordHits()
     )

@@ -21,6 +21,7 @@ from .query import Query
 from .tokenizer import CJK_RUN, normalize
 
 MIN_RARITY = 0.3
+MAX_RARE = 50  # passages
 LATIN = re.compile(r"[^\W_]+")
 
 
@@ -89,14 +90,25 @@ def _stems(term: str) -> tuple[bool, tuple[tuple[str, re.Pattern[str]], ...]]:
     return CJK_RUN.match(term) is not None, tuple(patterns)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Passages, best first.
+
+    `absent` is the share of the question's words, by how rare they are, that none of them has.
+    """
+
+    passages: Sequence[Passage] = ()
+    absent: float = 0.0
+
+
 def rank(
     query: Query,
     chunks: Sequence[Chunk],
     hits: WordHits,
     meaning: Mapping[int, float] | None,
     weights: Weights | None = None,
-) -> list[Passage]:
-    """Return the passages with their scores, best first."""
+) -> Ranking:
+    """Return the passages with their scores."""
     weights = weights or (WORDS_ONLY if meaning is None else WEIGHTS)
     # How much each group of words tells: those in many passages tell little.
     counts = hits.counts or [0] * len(query.groups)
@@ -106,6 +118,7 @@ def rank(
     titles: dict[int, tuple[Field, list[float]]] = {}
     scored: list[tuple[Chunk, dict[str, float]]] = []
     scores_by_document: dict[int, list[float]] = {}
+    present: set[int] = set()
     for chunk in chunks:
         document = chunk.document
         if document.pk not in titles:
@@ -122,11 +135,13 @@ def rank(
             strict=True,
         )
         share_of_words = 0.0
-        for in_body, in_heading, in_title, rarity_of_word in shares:
+        for group, (in_body, in_heading, in_title, rarity_of_word) in enumerate(shares):
             share = (
                 weights.body * in_body + weights.heading * in_heading + weights.title * in_title
             )
             share_of_words += min(share, 1.0) * rarity_of_word / total_rarity
+            if share:
+                present.add(group)
         exact = 0.0
         if query.exact:
             texts = (body.text, heading.text, title.text)
@@ -151,4 +166,13 @@ def rank(
     for chunk, evidence in scored:
         evidence["score"] += bonuses[chunk.document_id]
     scored.sort(key=lambda pair: (-pair[1]["score"], pair[0].pk))
-    return [to_passage(chunk, **evidence) for chunk, evidence in scored]
+    # A more common word can be in passages that others were better than.
+    absent = sum(
+        rarity[group]
+        for group, count in enumerate(hits.counts)
+        if not count or (count <= MAX_RARE and group not in present)
+    )
+    return Ranking(
+        passages=[to_passage(chunk, **evidence) for chunk, evidence in scored],
+        absent=absent / total_rarity,
+    )
