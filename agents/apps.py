@@ -23,9 +23,10 @@ class AgentsConfig(AppConfig):
         # These need the models, which are only loaded now.
         from agents import runs
         from agents.access.audit import signals
+        from agents.catalog.mcp_servers import resources
         from agents.catalog.mcp_servers.configuration import sandbox_policy
         from agents.db import configuration_rows, jobs
-        from agents.knowledge import ingestion
+        from agents.knowledge import ingestion, sources
         from agents.knowledge.files import store
         from agents.knowledge.media import reader, video
         from agents.memory import learning  # noqa: F401  (has periodic jobs)
@@ -43,6 +44,7 @@ class AgentsConfig(AppConfig):
         ingestion.register_publisher(pubsub.publish)
         ingestion.register_reader("audio", reader.read_sound)
         ingestion.register_reader("video", video.read_video)
+        sources.register("mcp", resources.open_server)
         caches.connect()
         signals.connect_receivers(self)
         pre_migrate.connect(configuration_rows.drop_triggers, sender=self)

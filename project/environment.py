@@ -80,6 +80,7 @@ class Environment(BaseSettings):
     encryption_keys: SecretStr | None = None
     egress_allow: str = ""
     pages_allow: str = ""
+    source_folders: str = ""
     mcp_sandbox: Literal["auto", "require", "off"] = "auto"
     origins: str = ""
     proxies: str = ""

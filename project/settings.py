@@ -17,6 +17,7 @@ ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
 EGRESS_ALLOW = environment.split_list(ENVIRONMENT.egress_allow)
 # Of its own: any user can add any page of these hosts, but not call any tool.
 PAGES_ALLOW = environment.split_list(ENVIRONMENT.pages_allow)
+SOURCE_FOLDERS = environment.split_list(ENVIRONMENT.source_folders)
 # Load balancers in front, which are trusted about a request's origin.
 PROXIES = environment.split_list(ENVIRONMENT.proxies)
 DEBUG = ENVIRONMENT.debug

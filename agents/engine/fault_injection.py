@@ -28,6 +28,9 @@ POINTS = (
     "before_resume",
     "after_run_finish_save",
     "before_document_index",
+    "during_source_listing",
+    "before_source_document",
+    "during_source_deletion",
 )
 FAULT_SYNTAX = (
     f"one of {', '.join(sorted(POINTS))}, then :nth, then :kill, :raise or :sleep=SECONDS"

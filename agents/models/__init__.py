@@ -21,6 +21,7 @@ from .knowledge.documents import Document, DocumentPart
 from .knowledge.files import StoredFile
 from .knowledge.passages import Chunk, ChunkVector, EmbeddingIndex
 from .knowledge.refetching import Sitemap
+from .knowledge.sources import DocumentSource
 from .memory.experiences import Experience, ExperienceRun, Personalization, StyleSignal
 from .memory.memories import HistorySummary, Memory, MemoryExclusion
 from .metering.budgets import BudgetCounter, BudgetHold
@@ -70,6 +71,7 @@ __all__ = [
     "DeviceCode",
     "Document",
     "DocumentPart",
+    "DocumentSource",
     "Embed",
     "EmbedVisitor",
     "EmbeddingIndex",

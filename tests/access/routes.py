@@ -235,6 +235,10 @@ ROUTES = {
     "library/sitemaps/<int:pk>/schedule/": change(WRITERS, READER),
     "library/sitemaps/<int:pk>/fetch/": change(WRITERS, READER),
     "library/sitemaps/<int:pk>/remove/": change(WRITERS, READER),
+    "library/<int:pk>/sources/": change(NOBODY),  # only the installation's have sources
+    "library/sources/<int:pk>/": change(ROOT),
+    "library/sources/<int:pk>/remove/": change(ROOT),
+    "library/sources/<int:pk>/<slug:action>/": change(ROOT),
     "approvals/": read(ACCOUNTS),
     "approvals/link/": read(ACCOUNTS),
     "approvals/new/": read(ACCOUNTS),

@@ -209,7 +209,12 @@ def _library(people: dict[str, Any]) -> dict:
         mime_type="text/plain", status="failed",
     )  # fmt: skip
     document.parts.create(number=1, kind="text", text="Green tea")
+    shared = Collection.objects.create(name="Handbook")
+    shared.shares.create(user=people["writer"], may_edit=True)
+    source = shared.sources.create(kind="folder", name="Shelf", place={"path": "/shelf"})
     return {
+        "library/sources/<int:pk>": source.pk,
+        "action": "pause",
         "library/<int:pk>": mine.pk,
         "library/documents/<int:pk>": document.pk,
         "library/sitemaps/<int:pk>": mine.sitemaps.create(url="http://127.0.0.1/s.xml").pk,

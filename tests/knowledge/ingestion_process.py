@@ -22,7 +22,8 @@ def main(about: dict[str, Any], task: str) -> None:
 
     vector_index.writable = lambda: None  # type: ignore[assignment]
     Document.LEASE = timedelta(seconds=about["lease"])
-    {"work": work, "die": die, "linger": linger}[task]()
+    settings.SOURCE_FOLDERS = about.get("folders", [])
+    {"work": work, "die": die, "linger": linger, "check": check}[task]()
 
 
 def work() -> None:
@@ -50,6 +51,13 @@ def die() -> None:
 
     queue.parse = parse  # type: ignore[assignment]
     queue.process_waiting()
+
+
+def check() -> None:
+    """Check the sources that are due; a fault that is set kills the process meanwhile."""
+    from agents.knowledge import sources
+
+    sources.check_due()
 
 
 def linger() -> None:

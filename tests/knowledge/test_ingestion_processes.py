@@ -1,6 +1,7 @@
 """Two processes read documents at the same time, die and are too late."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,10 +11,11 @@ from typing import Any
 import pytest
 from django.core.files.storage import storages
 from django.db import connection
+from django.utils import timezone
 
-from agents.knowledge import ingestion
+from agents.knowledge import ingestion, sources
 from agents.knowledge.files import save
-from agents.models import Chunk, Collection, Document, DocumentPart, StoredFile
+from agents.models import Chunk, Collection, Document, DocumentPart, DocumentSource, StoredFile
 from tests.knowledge import ingestion_process
 
 pytestmark = [
@@ -22,7 +24,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-Start = Callable[[str], "subprocess.Popen[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 SECONDS = 60
 
 
@@ -35,15 +37,24 @@ def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
     }
     settings.STORAGES = settings.STORAGES | {"files": storage}
     database = {"NAME": str(connection.settings_dict["NAME"])}
-    about = json.dumps({"database": database, "storage": storage, "lease": 2})
+    about = json.dumps(
+        {
+            "database": database,
+            "storage": storage,
+            "lease": 2,
+            "folders": [str(tmp_path / "shelf")],
+        }
+    )
     running: list[subprocess.Popen[str]] = []
 
-    def start_process(task: str) -> "subprocess.Popen[str]":
+    def start_process(task: str, fault: str = "") -> "subprocess.Popen[str]":
+        faults = {"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": fault} if fault else {}
         child = subprocess.Popen(
             [sys.executable, "-m", ingestion_process.__name__, about, task],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, **faults},
         )
         running.append(child)
         return child
@@ -95,3 +106,46 @@ def test_a_document_deleted_while_another_process_reads_it_leaves_nothing(start:
     for model in (Document, DocumentPart, Chunk, StoredFile):
         assert not model._default_manager.exists()
     assert not [name for name in storages["files"].listdir("")[1] if name]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "fault", ["during_source_listing:3", "before_source_document:2", "during_source_deletion:2"]
+)
+def test_a_killed_check_loses_nothing_and_does_nothing_twice(
+    fault: str, start: Start, tmp_path: Path, settings: Any
+) -> None:
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    settings.SOURCE_FOLDERS = [str(shelf)]
+    for number in range(4):
+        (shelf / f"old{number}.md").write_text(f"The heron {number} nests here.")
+    source = DocumentSource.objects.create(
+        collection=Collection.objects.create(name="Birds"),
+        kind="folder",
+        name="Shelf",
+        place={"path": str(shelf)},
+    )
+    sources.check_soon(source)
+    sources.check_due()
+    for number in range(4):
+        if number:
+            (shelf / f"old{number}.md").unlink()
+        (shelf / f"new{number}.md").write_text(f"The bittern {number} booms.")
+    (shelf / "old0.md").write_text("The heron has left.")
+    sources.check_soon(source)
+    assert start("check", fault).wait(SECONDS) < 0
+    source.refresh_from_db()
+    assert source.lease
+
+    assert sources.check_due() == 0  # its lease hasn't ended
+    DocumentSource.objects.update(lease_until=timezone.now())
+    assert sources.check_due() == 1
+    ingestion.process_waiting()
+    ready = Document.objects.filter(status="ready", origin=source)
+    names = ["new0", "new1", "new2", "new3", "old0"]
+    assert sorted(ready.values_list("title", flat=True)) == names
+    assert Document.objects.count() == Chunk.objects.count() == 5
+    assert StoredFile.objects.count() == 5
+    source.refresh_from_db()
+    assert (source.lease, source.problem) == ("", "")

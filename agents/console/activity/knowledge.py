@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
+from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, reverse
@@ -16,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from agents.db.installation import default_models
-from agents.knowledge import ingestion
+from agents.knowledge import ingestion, sources
 from agents.models import Chunk, Collection, Document, EmbeddingIndex
 
 from ..admin_classes.read_only import ReadOnlyAdmin
@@ -147,6 +148,8 @@ class DocumentAdmin(CascadeDeleteAdmin):
         return DeletionContents(counts={Chunk: document.chunks.count()})
 
     def remove(self, row: Document) -> None:
+        with transaction.atomic():
+            sources.mark_removed([row], is_removed=True)
         ingestion.delete(row)
 
 

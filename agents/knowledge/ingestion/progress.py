@@ -52,14 +52,23 @@ def report(document: Document) -> None:
         _publish(document)
 
 
+def announce_check(collection: int) -> None:
+    """Publish that a check of one of the collection's sources begins or ends."""
+    _publish_to(collection)
+
+
 def _publish(document: Document, **facts: Any) -> None:
-    if _publisher is None or _loop is None or not _loop.is_running():
-        return
     facts |= {
         "document": document.pk,
         "status": document.status,
         "done": document.done,
         "total": document.total,
     }
-    publishing = _publisher(topic(document.collection_id), KIND, **facts)
+    _publish_to(document.collection_id, **facts)
+
+
+def _publish_to(collection: int, **facts: Any) -> None:
+    if _publisher is None or _loop is None or not _loop.is_running():
+        return
+    publishing = _publisher(topic(collection), KIND, **facts)
     asyncio.run_coroutine_threadsafe(publishing, _loop)  # type: ignore[arg-type]

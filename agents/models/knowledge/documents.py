@@ -14,6 +14,7 @@ from ..types import AnyUser
 from .files import StoredFile
 from .leases import Leased
 from .refetching import Refetched, Sitemap
+from .sources import DocumentSource
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
@@ -147,6 +148,20 @@ class Document(Refetched, Leased):
         blank=True,
         related_name="documents",
     )
+    origin = models.ForeignKey(
+        DocumentSource,
+        verbose_name=_("source of documents"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="documents",
+    )
+    origin_key = models.CharField(
+        max_length=64, blank=True, default="", db_default="", editable=False
+    )
+    origin_version = models.CharField(
+        max_length=100, blank=True, default="", db_default="", editable=False
+    )
     sent_as = models.CharField(
         _("how a model gets it"),
         max_length=10,
@@ -176,7 +191,12 @@ class Document(Refetched, Leased):
         constraints = [
             models.UniqueConstraint(
                 fields=["collection", "source"], name="one_document_a_source"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["collection", "origin", "origin_key"],
+                condition=models.Q(origin__isnull=False),
+                name="one_document_an_origin",
+            ),
         ]
         indexes = [
             models.Index(

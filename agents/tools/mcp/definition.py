@@ -49,6 +49,17 @@ class ToolDefinition:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """Something that a server lets clients read, as it describes it."""
+
+    uri: str
+    name: str
+    mime_type: str = ""
+    size: int = 0
+    modified: str = ""  # when, if the server says so
+
+
 def digest(definition: ToolDefinition) -> str:
     """Return the hash that pins an accepted definition."""
     content = json.dumps(definition.as_dict(), sort_keys=True, ensure_ascii=True)

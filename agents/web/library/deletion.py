@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access import audit, recently_deleted
 from agents.access.recently_deleted import Kind, Restored
-from agents.knowledge import ingestion
+from agents.knowledge import ingestion, sources
 from agents.models import Collection, Document
 from agents.models.sharing.collections import MANAGE_PERMISSION, OF_INSTALLATION
 
@@ -81,19 +81,20 @@ class DeletedDocuments(DeletedCollections):
         source = row.deleted_from
         assert source is not None
         documents = list(row.documents.all())
-        sources = set(source.documents.values_list("source", flat=True))
+        taken_names = set(source.documents.values_list("source", flat=True))
         for document in documents:
             # Numbered if a newer document has the source by now.
             free = document.source
             number = 2
-            while free in sources:
+            while free in taken_names:
                 free = f"{document.source[:480]} ({number})"
                 number += 1
-            sources.add(free)
+            taken_names.add(free)
             if free != document.source:
                 document.collection = source
                 document.source = free
                 document.save(update_fields=["collection", "source"])
+        sources.mark_removed(documents, is_removed=False)
         row.documents.update(collection=source)
         row.delete()
         events.documents_changed(source)
@@ -129,6 +130,7 @@ def delete_documents(
         Document.objects.filter(pk__in=[document.pk for document in rows]).update(
             collection=removal
         )
+        sources.mark_removed(rows, is_removed=True)
         events.documents_changed(collection)
     return removal
 

@@ -10,9 +10,10 @@ from django.template.loader import render_to_string
 
 from agents.db import database
 from agents.models import Collection
+from agents.models.knowledge.sources import followable_by
 from agents.web.consumers import LiveConsumer
 
-from . import events, listing
+from . import events, listing, sources
 
 PAUSE_SECONDS = 0.25
 
@@ -21,6 +22,7 @@ class CollectionConsumer(LiveConsumer):
     """Sends each document that changed, as its whole row."""
 
     may_edit = False
+    may_follow = False
     pending: Sequence[int] = ()  # documents that were in progress in the last frame
     content: tuple[int, int | None] = (0, None)  # number of documents, and the newest
 
@@ -34,6 +36,7 @@ class CollectionConsumer(LiveConsumer):
             return None
         self.collection = collection
         self.may_edit = Collection.objects.editable_by(user).filter(pk=pk).exists()
+        self.may_follow = followable_by(user).filter(pk=pk).exists()
         return events.topic(pk)
 
     async def send_initial(self) -> None:
@@ -68,6 +71,9 @@ class CollectionConsumer(LiveConsumer):
         """Render the summary, documents in progress and those that just ended."""
         summary = listing.collection_row(self.collection, self.scope["user"])
         frames = [render_to_string("library/_summary.html", {"row": summary, "is_oob": True})]
+        for source in sources.rows(self.collection) if self.may_follow else ():
+            context = {"entry": source, "is_oob": True}
+            frames.append(render_to_string("library/_source_state.html", context))
         is_pending = Q(status__in=listing.PENDING)
         was_pending = Q(pk__in=self.pending)
         changed = self.collection.documents.filter(is_pending | was_pending)

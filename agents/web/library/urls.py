@@ -1,6 +1,6 @@
 from django.urls import path
 
-from .views import collections, documents, sharing, sitemaps
+from .views import collections, documents, sharing, sitemaps, sources
 
 app_name = "library"
 urlpatterns = [
@@ -27,4 +27,8 @@ urlpatterns = [
     path("library/sitemaps/<int:pk>/schedule/", sitemaps.schedule, name="sitemap_schedule"),
     path("library/sitemaps/<int:pk>/fetch/", sitemaps.fetch, name="sitemap_fetch"),
     path("library/sitemaps/<int:pk>/remove/", sitemaps.remove, name="sitemap_remove"),
+    path("library/<int:pk>/sources/", sources.add, name="add_source"),
+    path("library/sources/<int:pk>/", sources.edit, name="edit_source"),
+    path("library/sources/<int:pk>/remove/", sources.remove, name="remove_source"),
+    path("library/sources/<int:pk>/<slug:action>/", sources.act, name="source"),
 ]

@@ -491,8 +491,10 @@ NO_WORDS = {
     "agents.CacheUsage": "source",
     "agents.Sitemap": "fetch_problem url known",
     "agents.Document": (
-        "fetch_problem title source url etag last_modified mime_type digest problem lease"
+        "fetch_problem title source url etag last_modified mime_type digest problem lease "
+        "origin_key origin_version"
     ),
+    "agents.DocumentSource": "lease name place secret problem place_version removed",
     "agents.AgentDraft": "marks",
     "agents.RunEvent": "type agent",
     "agents.Experience": "digest tools collections vector vector_model",

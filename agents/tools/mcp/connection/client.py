@@ -1,9 +1,11 @@
 """FastMCP's client. Only this module and `transports` import FastMCP, which takes seconds."""
 
 import asyncio
+import binascii
 import json
 import logging
 import sys
+from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,7 +29,7 @@ from agents.engine.tool import ToolResult
 from agents.tools import egress
 
 from ..configuration.config import ServerConfig
-from ..definition import MAX_DESCRIPTION_CHARS, ToolDefinition
+from ..definition import MAX_DESCRIPTION_CHARS, Resource, ToolDefinition
 from ..process import process as mcp_process
 from ..sign_in import SignInRequired
 from . import oauth, results, server_requests
@@ -265,6 +267,37 @@ async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
     for name in too_long:
         logger.warning("%s: the tool %.64r says too much: left out.", client.name, name)
     return tuple(definitions[name] for name in sorted(definitions.keys() - too_long))
+
+
+async def list_resources(
+    client: Client[Any], cursor: str | None
+) -> tuple[list[Resource], str | None]:
+    """Return one page of a server's resources, and the cursor of the next one."""
+    page = await client.list_resources_mcp(cursor=cursor, cache_mode="bypass")
+    resources = [
+        Resource(
+            uri=str(row.uri),
+            name=row.title or row.name,
+            mime_type=row.mime_type or "",
+            size=row.size or 0,
+            modified=(row.annotations.last_modified or "") if row.annotations else "",
+        )
+        for row in page.resources
+    ]
+    return resources, page.next_cursor
+
+
+async def read_resource(client: Client[Any], uri: str) -> bytes:
+    """Return a resource's content; of several texts all, else the first that is a file."""
+    contents = (await client.read_resource_mcp(uri)).contents
+    texts = [part.text for part in contents if isinstance(part, wire.TextResourceContents)]
+    if texts:
+        return "\n\n".join(texts).encode(errors="replace")
+    blobs = (part.blob for part in contents if isinstance(part, wire.BlobResourceContents))
+    try:
+        return b64decode(next(blobs, ""), validate=True)
+    except binascii.Error as error:
+        raise ToolError(_("The server sent a file that can't be decoded.")) from error
 
 
 def sign_in_secrets(client: Client[Any]) -> Collection[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from agents.engine.sentences import Sentence as _
 from agents.engine.tool import ToolResult, timeout_message, uncertain_message
 
 from ..configuration import command_line
-from ..definition import ToolDefinition, digest
+from ..definition import Resource, ToolDefinition, digest
 from ..errors import ServerUnavailable, ToolWithdrawn, changed_message, gone_message
 from .calls import CallInFlight, CallTimedOut
 from .connection_lifecycle import RETRY_WAIT_SECONDS, ConnectionLifecycle
@@ -209,6 +209,33 @@ class Connection(ConnectionLifecycle):
             self._listed_at = started
             if tools != self.health.tools:
                 self._update_health(tools=tools)
+
+    async def list_resources(self, cursor: str | None) -> tuple[list[Resource], str | None]:
+        """Return a page of resources and the next cursor; raise ServerUnavailable."""
+        page: tuple[list[Resource], str | None] = await self._request(
+            lambda: self._mcp.list_resources(self._client, cursor)
+        )
+        return page
+
+    async def read_resource(self, uri: str) -> bytes:
+        """Return a resource's content; raise ServerUnavailable, or ToolError if it fails."""
+        content: bytes = await self._request(lambda: self._mcp.read_resource(self._client, uri))
+        return content
+
+    async def _request(self, request: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the response; a server that fails to respond is unavailable."""
+        await self.ready()
+        client = self._client
+        try:
+            async with asyncio.timeout(self.config.call_timeout):
+                return await request()
+        except self._mcp.FAILURES as error:
+            reason = await self._explain(error, client)
+            if self._mcp.is_connection_error(error, client):
+                raise ServerUnavailable(reason) from error
+            raise ToolError(reason) from error
+        finally:
+            self._used = time.monotonic()
 
     def _listing_failed(self, reason: str) -> ServerUnavailable:
         return ServerUnavailable(

@@ -20,7 +20,7 @@ from agents.models import Collection, Document
 from agents.models.sharing.collections import MANAGE_PERMISSION
 from agents.web.recently_deleted import offer_undo
 
-from .. import deletion, events, listing, pages, passages, uploads
+from .. import deletion, events, listing, pages, passages, sources, uploads
 
 MAX_COLLECTIONS = 500  # per user
 
@@ -105,7 +105,12 @@ def collection_page(request: UserRequest, pk: int) -> HttpResponse:
 
 
 def render_collection(
-    request: UserRequest, collection: Collection, status: int = 200, **extra_context: Any
+    request: UserRequest,
+    collection: Collection,
+    status: int = 200,
+    *,
+    invalid_source: sources.SourceForm | None = None,
+    **extra_context: Any,
 ) -> HttpResponse:
     row = listing.collection_row(collection, request.user)
     document_filter = listing.parse_filter(request.GET)
@@ -134,6 +139,7 @@ def render_collection(
     is_list = request.htmx and request.htmx.target == "documents"
     if is_list:
         return render(request, "library/collection.html#documents", context | extra_context)
+    extra_context |= sources.context(collection, request.user, invalid_source)
     if pages.is_console(request):
         context |= admin.site.each_context(request) | {"title": collection.name}
         return render(request, "library/console.html", context | extra_context, status=status)
