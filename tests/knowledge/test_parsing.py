@@ -1,6 +1,7 @@
 """Files of every format become Markdown, with the places that citations need."""
 
 from collections.abc import Callable
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
@@ -10,7 +11,7 @@ from PIL import Image
 
 from agents.knowledge import parsing
 from agents.knowledge.parsing import parsers
-from agents.knowledge.parsing.parsers import html, ocr, pdf, sniffing
+from agents.knowledge.parsing.parsers import html, ocr, pdf, sniffing, spreadsheet
 from agents.knowledge.parsing.parsers.values import WorkLimit
 from tests import document_files as files
 
@@ -104,6 +105,25 @@ def test_every_group_of_rows_has_the_header() -> None:
     assert sheet.text.count("| Day | Amount |") == 2
     assert "### Rows 3–27" in sheet.text
     assert "| day 39 | 39 |" in sheet.text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (12345678901.25, "12345678901.25"),
+        (0.1 + 0.2, "0.3"),
+        (1e-7, "1e-07"),
+        (3.0, "3"),
+        (1e300, "1e+300"),
+        (datetime(2026, 1, 2), "2026-01-02"),
+        (datetime(2026, 1, 2, 3, 4), "2026-01-02 03:04"),
+        (datetime(2026, 1, 2, 3, 4, 5), "2026-01-02 03:04:05"),
+        (None, ""),
+        (True, "TRUE"),
+    ],
+)
+def test_values_of_cells_keep_what_they_say(value: object, expected: str) -> None:
+    assert spreadsheet._format(value) == expected
 
 
 def test_a_workbook_with_spaces_or_text_in_cells_of_numbers_is_read() -> None:

@@ -150,11 +150,14 @@ def _format(value: Any) -> str:
             return "TRUE" if value else "FALSE"
         case float() if value.is_integer() and abs(value) < 1e15:
             return str(int(value))
+        case float() if 1e3 <= abs(value) < 1e15:  # such as amounts with their cents
+            return f"{value:.6f}".rstrip("0").rstrip(".")
         case float():
             return f"{value:.10g}"
         case datetime():
-            midnight = value.time() == time()
-            return value.date().isoformat() if midnight else value.isoformat(" ", "minutes")
+            if value.time() == time():
+                return value.date().isoformat()
+            return value.isoformat(" ", "seconds" if value.second else "minutes")
         case date() | time():
             return value.isoformat()
         case timedelta():
