@@ -22,6 +22,8 @@ if not apps.ready:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     django.setup()
 
+from selectolax.lexbor import LexborHTMLParser
+
 from agents.knowledge.parsing.parsers import SourceFile, UnreadableDocument, ocr, parse
 
 TITLE = "Documents"
@@ -30,8 +32,10 @@ How much of their text and of their table rows is read from files of Debian pack
 is `tests/quality/documents.tsv`), beside pandoc, pdftotext and markitdown. The expected words
 of a file are those that two of the others agree on, or all of the only one that reads it; rows
 are those of the other tool that writes most of them, and count if a row here has the same
-words. Scans are left out, because none of the others recognizes text; so are
+words. Scans, DOC, PPT and ODS are left out, because none of the others reads them; so are
 markitdown's copies of source texts, and its rows of PDFs, among which lines of prose are rows.
+The others read web pages without what the pages themselves call navigation, menus, search,
+headers and footers, which isn't read here.
 """
 LISTED = Path(__file__).with_name("documents.tsv")
 FOLDER = Path(__file__).resolve().parents[2] / "var" / "quality"
@@ -43,9 +47,18 @@ ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL | re.IGNORECASE)
 CELL = re.compile(r"<t[dh]\b.*?</t[dh]>", re.DOTALL | re.IGNORECASE)
 UNSAID = re.compile(r"<(script|style|head)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 INLINE = re.compile(r"</?(?:sub|sup|em|strong|span|a|code|u|b|i)\b[^>]*>", re.IGNORECASE)
-MARKDOWN_ROW = re.compile(r"^\|(.*)\|\s*$", re.MULTILINE)
+MARKDOWN_ROW = re.compile(r"^\s*\|(.*)\|\s*$", re.MULTILINE)
 COPIED_KINDS = {".tex", ".rst", ".org", ".rtf"}  # by markitdown, as they are
 SHEETS = {".xlsx", ".xls"}
+DECIMALS = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[-+]?\d+)?\b", re.IGNORECASE)
+NAVIGATION = "nav, footer, noscript, form, [role=navigation], [role=search], [role=dialog]"
+NAVIGATION_NAMES = re.compile(
+    r"(?:nav|navigation|navbar|topnav|subnav|bottomnav|menu|header|footer|sidebar|search|toc"
+    r"|sphinxsidebar|sphinxsidebarwrapper|related|breadcrumbs?|skip)",
+    re.IGNORECASE,
+)
+NAMED_PARTS = "div[class], div[id], ul[class], ul[id], table[class], p[class]"
+LOW = 0.97
 SECONDS = 60
 
 Row = tuple[str, ...]
@@ -54,12 +67,22 @@ Row = tuple[str, ...]
 def measure() -> str:
     """Return a table with a line per kind of file."""
     files = _files()
+    navigation = Counter[str]()
+    others = FOLDER / "others"
+    shutil.rmtree(others, ignore_errors=True)
+    others.mkdir()
+    for path in files:
+        if path.suffix == ".html":
+            navigation[path.name] = _copy_content(path, others / path.name)
+        else:
+            (others / path.name).symlink_to(path)
     read = {
         "Ashiato": {path.name: _ours(path) for path in files},
-        "pandoc": {path.name: _pandoc(path) for path in files},
+        "pandoc": {path.name: _pandoc(others / path.name) for path in files},
         "pdftotext": {path.name: _pdftotext(path) for path in files},
-        "markitdown": _markitdown(files),
+        "markitdown": _markitdown(files, others),
     }
+    lower: list[str] = []
     recalls: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     unread: Counter[str] = Counter()
@@ -73,9 +96,11 @@ def measure() -> str:
             words = Counter(WORD.findall(_plain(texts[path.name]).lower()))
             common = sum(min(count, words[word]) for word, count in expected.items())
             recalls[kind][tool].append(common / expected.total())
+            if tool == "Ashiato" and common < LOW * expected.total():
+                lower.append(f"{path.name} ({common / expected.total():.0%})")
         tools = () if kind == "pdf" else ("pandoc", "markitdown")
-        others = [Counter(), *(_rows(read[tool][path.name]) for tool in tools)]
-        wanted = max(others, key=lambda each: each.total())
+        tables = [Counter(), *(_rows(read[tool][path.name]) for tool in tools)]
+        wanted = max(tables, key=lambda each: each.total())
         ours = _rows(read["Ashiato"][path.name])
         rows[kind]["wanted"] += wanted.total()
         rows[kind]["same"] += sum(min(count, ours[row]) for row, count in wanted.items())
@@ -97,8 +122,13 @@ def measure() -> str:
         lines.append(f"| {' | '.join(cells)} |")
     share = _share(totals["Ashiato"])
     count = len(totals["Ashiato"])
+    wanted_rows = sum(counts["wanted"] for counts in rows.values())
+    same_rows = sum(counts["same"] for counts in rows.values())
     return "\n".join(lines) + (
-        f"\n\nOver all {count} files, {share} of the expected words are read."
+        f"\n\nOver all {count} files, {share} of the expected words and "
+        f"{same_rows / wanted_rows:.1%} of the rows are read. {navigation.total():,} words of "
+        f"{len(navigation)} web pages are navigation. Below {LOW:.0%} of the words: "
+        f"{', '.join(lower) or 'none'}."
     )
 
 
@@ -145,7 +175,8 @@ def _ours(path: Path) -> str:
     except UnreadableDocument as error:
         print(f"{path.name}: {error}", file=sys.stderr)
         return ""
-    return "\n\n".join(part.text for part in document.parts)
+    text = "\n\n".join(f"{part.label}\n\n{part.text}" for part in document.parts)
+    return _with_short_numbers(text) if path.suffix in SHEETS else text
 
 
 def _pandoc(path: Path) -> str:
@@ -168,7 +199,22 @@ def _output(command: list[str]) -> str:
     return ended.stdout.decode(errors="replace")
 
 
-def _markitdown(files: list[Path]) -> dict[str, str]:
+def _copy_content(path: Path, target: Path) -> int:
+    """Write a page without its navigation, and return how many words that has."""
+    tree = LexborHTMLParser(path.read_bytes().decode(errors="replace"))
+    word_count = len(WORD.findall(tree.body.text(separator=" ")))
+    for part in tree.css(NAMED_PARTS):
+        names = f"{part.attributes.get('class')} {part.attributes.get('id')}"
+        words = re.findall(r"[A-Z]?[a-z]+", names)
+        if any(map(NAVIGATION_NAMES.fullmatch, words)) and not part.css_first("h1, h2, h3"):
+            part.attrs["role"] = "navigation"
+    while part := tree.css_first(NAVIGATION):
+        part.decompose()
+    target.write_text(tree.html)
+    return word_count - len(WORD.findall(tree.body.text(separator=" ")))
+
+
+def _markitdown(files: list[Path], folder: Path) -> dict[str, str]:
     """Convert all files in one process, because importing it takes seconds."""
     environment = FOLDER / "venv"
     if not environment.exists():
@@ -177,17 +223,21 @@ def _markitdown(files: list[Path]) -> dict[str, str]:
         subprocess.run([f"{environment}/bin/pip", "install", "-q", package], check=True)
     results = FOLDER / "markitdown"
     results.mkdir(exist_ok=True)
-    arguments = [str(CONVERTER), str(FOLDER / "files"), str(results)]
+    arguments = [str(CONVERTER), str(folder), str(results)]
     subprocess.run([f"{environment}/bin/python", *arguments], check=False, capture_output=True)
     texts: dict[str, str] = {}
     for path in files:
         result = results / f"{path.name}.md"
         is_read = result.exists() and path.suffix not in COPIED_KINDS
         text = result.read_text() if is_read else ""
-        if path.suffix in SHEETS:  # as pandas writes empty cells and whole numbers
-            text = re.sub(r"\b(?:NaN\b|Unnamed: \d+)|(?<=\d)\.0\b", "", text)
-        texts[path.name] = text
+        texts[path.name] = _with_short_numbers(text) if path.suffix in SHEETS else text
     return texts
+
+
+def _with_short_numbers(text: str) -> str:
+    """Return a sheet's text with 6 decimals at most, and without pandas' words for nothing."""
+    text = re.sub(r"\b(?:NaN|NA|Unnamed: \d+)\b", "", text)
+    return DECIMALS.sub(lambda match: f"{float(match[0]):.6f}".rstrip("0").rstrip("."), text)
 
 
 def _expected_words(texts: list[str]) -> Counter[str]:
