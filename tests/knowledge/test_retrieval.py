@@ -1,6 +1,7 @@
 """Search by meaning: vectors, their index, ranking and confidence."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,12 +9,16 @@ from django.db import connection
 
 from agents import knowledge
 from agents.db import claims
+from agents.engine.material import Passage
 from agents.knowledge import embeddings, scope
 from agents.knowledge.embeddings import local_model
 from agents.knowledge.embeddings.demo_model import DemoEmbedding
 from agents.knowledge.retrieval import matrix, pgvector, vector_index
+from agents.knowledge.retrieval.confidence import certainty
+from agents.knowledge.retrieval.finder import rank_passages
 from agents.knowledge.retrieval.index import rarest
 from agents.knowledge.retrieval.query import parse_query
+from agents.knowledge.retrieval.ranking import Ranking
 from agents.knowledge.retrieval.windows import split_windows, texts_to_embed
 from agents.models import Chunk, ChunkVector, EmbeddingIndex
 
@@ -252,6 +257,38 @@ def test_a_question_about_something_else_finds_nothing():
 
     assert (result.passages, result.confidence) == ([], "none")
     assert find("heron reeds").confidence == "good"
+
+
+def ranking(words, *meanings, absent=0.0):
+    passages = [
+        Passage(title=str(n), path="", text="", ordinal=1, document=n, meaning=meaning)
+        for n, meaning in enumerate(meanings)
+    ]
+    first = replace(passages[0], words=words)
+    return Ranking(passages=[first, *passages[1:]], absent=absent)
+
+
+def test_a_search_is_the_more_certain_the_more_words_and_meaning_agree():
+    usual = certainty(ranking(0.4, 0.5, 0.4, 0.4))
+
+    assert 0 < usual < 1
+    assert certainty(ranking(0.9, 0.5, 0.4, 0.4)) > usual
+    assert certainty(ranking(0.4, 0.6, 0.4, 0.4)) > usual
+    assert certainty(ranking(0.4, 0.5, 0.4, 0.4, absent=0.5)) < usual
+    assert certainty(Ranking()) == 0
+
+
+def test_words_that_no_passage_has_count_as_absent():
+    add("a.md", "The heron nests in reeds.")
+
+    rankings = [
+        rank_passages(parse_query(text), scope.everything())
+        for text in ("heron reeds", "heron penguin", "penguin")
+    ]
+
+    assert rankings[0].absent == 0
+    assert 0 < rankings[1].absent < 1
+    assert rankings[2].absent == 1
 
 
 def test_windows_are_whole_sentences_below_the_title():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from agents.db import database
 from agents.db.installation.default_models import OFF
 from agents.engine import call_context
 from agents.engine.errors import AgentError, ModelError
@@ -148,9 +149,15 @@ def by_own_model(name: str) -> Reranker | None:
     setup = model_setups.find_setup(name)
     if setup.why or (setup.row and setup.row.model == model_setups.DEMO):
         return None
+
+    async def judge(query: str, texts: Sequence[str]) -> Judgment:
+        # Most runs never need it, so its client isn't made with the agent.
+        by_model = await database.run(_judge_by, setup)
+        return await by_model(query, texts)
+
     return ModelReranker(
         model=name,
-        judge=_judge_by(setup),
+        judge=judge,
         count=OWN_COUNT,
         seconds=OWN_SECONDS,
         is_always_asked=False,
