@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog.language_models import model_setups
 from agents.catalog.tools import tool_factory
 from agents.db.installation import configured
+from agents.db.installation.default_models import OFF
 from agents.db.sentences import translate
 from agents.models import Agent, ToolRegistration
 from agents.models.secret import UnreadableSecret
@@ -177,7 +178,7 @@ class ToolForm(forms.ModelForm):
     def clean_rerank_model(self) -> str:
         """Reject a model that can't be used."""
         name = str(self.cleaned_data["rerank_model"]).strip()
-        if name and (error := model_setups.configuration_error(name)):
+        if name not in {"", OFF} and (error := model_setups.configuration_error(name)):
             raise ValidationError(translate(str(error)))
         return name
 

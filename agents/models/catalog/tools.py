@@ -130,7 +130,7 @@ class ToolRegistration(Restricted):
         _("minimum certainty"),
         null=True,
         blank=True,
-        validators=[MinValueValidator(0), MaxValueValidator(3)],
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_(
             "Below this, a search reports that nothing relevant was found. Leave empty for "
             "the installation's default (ASHIATO_SEARCH_MIN_SCORE)."
@@ -145,7 +145,8 @@ class ToolRegistration(Restricted):
         help_text=_(
             "Reorders the best passages, which takes time and tokens. Enter a label from "
             "Models or a LiteLLM name; names with “rerank” are called as re-ranking "
-            "models. Leave empty to turn it off."
+            "models. Leave empty for the agent's own model, which is asked only if a search is "
+            "uncertain. “off” asks none."
         ),
     )
     rerank_count = models.PositiveSmallIntegerField(
