@@ -291,8 +291,11 @@ class RunLoop:
         )
 
     def _must_answer(self) -> bool:
-        """Whether this turn's schema has no calls: a weak model makes them while it can."""
-        if 1 < self.agent.max_steps == self.run_state.turn:
+        """Whether this turn's schema has no calls.
+
+        A weak model makes them for as long as it can, and never ends one that got too long.
+        """
+        if self.run_state.repairs or 1 < self.agent.max_steps == self.run_state.turn:
             return True
         calls = [(step.action, step.action_input) for step in self.state.get_steps()]
         most = most_equal_calls(self.agent.policy)

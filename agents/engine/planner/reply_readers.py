@@ -131,6 +131,7 @@ class ReactReader(NativeReader):
         # Between marks in JSON can be a part of its syntax, so its parser leaves them out.
         super().__init__(Assembler(keeps_echoes=by_schema))
         self._parser = SchemaParser() if by_schema else ReactParser()
+        self._by_schema = by_schema
 
     @property
     def is_done(self) -> bool:
@@ -155,9 +156,11 @@ class ReactReader(NativeReader):
         try:
             plan = self._parser.result()
         except PlanParseError:
-            if turn.is_cut:  # it may have been right so far
-                raise _empty_reply_error(turn) from None
-            raise
+            if not turn.is_cut:
+                raise
+            error = _empty_reply_error(turn)  # it may have been right so far
+            # By a schema it can still be made to answer.
+            raise (PlanParseError(error.args[0]) if self._by_schema else error) from None
         if plan.calls and turn.is_cut:
             raise TruncatedReply
         turn = _with_call_noted(turn, plan.final_answer or "")

@@ -20,7 +20,7 @@ from . import react_action
 from .react_parser import ReactParser
 
 # A weak model that thinks for too long has no tokens left for its answer.
-MAX_THOUGHT_CHARS = 200
+_THOUGHT = {"type": "string", "maxLength": 200}
 FIELDS: dict[str, Literal["thought", "answer"]] = {
     "thought": "thought",
     "final_answer": "answer",
@@ -38,26 +38,30 @@ _NEITHER = _(
 
 
 def response_format(tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the schema of a reply: a call of one of the tools, or the answer."""
+    """Return the schema of a reply: a call of one of the tools, or the answer.
+
+    Without tools it is nothing but the answer, because there is little left to think about.
+    """
     calls = [
         _object(
+            thought=_THOUGHT,
             action={"enum": [tool["function"]["name"]]},
             action_input=_input_schema(tool["function"]["parameters"]),
         )
         for tool in tools
     ]
-    answer = _object(final_answer={"type": "string", "minLength": 1})
+    thought = {"thought": _THOUGHT} if tools else {}
+    answer = _object(**thought, final_answer={"type": "string", "minLength": 1})
     schema = {"type": "object", "anyOf": [*calls, answer]}
     json_schema = {"name": "reply", "schema": schema, "strict": True}
     return {"type": "json_schema", "json_schema": json_schema}
 
 
 def _object(**fields: Any) -> dict[str, Any]:
-    thought = {"type": "string", "maxLength": MAX_THOUGHT_CHARS}
     return {
         "type": "object",
-        "properties": {"thought": thought, **fields},
-        "required": ["thought", *fields],
+        "properties": fields,
+        "required": list(fields),
         "additionalProperties": False,
     }
 

@@ -9,7 +9,6 @@ from agents.engine.errors import (
     PlanParseError,
     ProviderFailed,
     RateLimited,
-    TruncatedReply,
 )
 from agents.engine.loop import AgentRuntime
 from agents.engine.planner import ReActPlanner, react_planner
@@ -71,7 +70,7 @@ def test_a_server_that_ignores_the_schema_may_send_labels_or_a_fence(size):
 
 
 def test_a_reply_that_was_cut_off_is_never_half_a_call():
-    with pytest.raises(TruncatedReply):
+    with pytest.raises(PlanParseError, match="output limit"):
         read(json.dumps(CALL)[:-8], reason="length")
     with pytest.raises(PlanParseError, match="final_answer"):
         read(json.dumps(CALL)[:-8])
@@ -144,6 +143,18 @@ async def test_a_model_that_only_calls_tools_has_to_answer_in_the_end(max_steps,
     schemas = [sent["response_format"]["json_schema"]["schema"] for sent in asked.llm.requests]
     assert result.answer == ANSWER["final_answer"]
     assert [len(schema["anyOf"]) for schema in schemas] == [2] * calls + [1]
+
+
+async def test_a_model_that_never_ends_its_thought_has_to_answer():
+    asked = planner()
+    cut = [delta(content='{"thought": "The sea, the sea, the'), finish("length")]
+    asked.llm = Replies([cut, [delta(content='{"final_answer": "Blue."}'), finish("stop")]])
+
+    result = await AgentRuntime(asked, [CalculatorTool()]).run("?")
+
+    schema = asked.llm.requests[1]["response_format"]["json_schema"]["schema"]
+    assert result.answer == "Blue."
+    assert [list(branch["properties"]) for branch in schema["anyOf"]] == [["final_answer"]]
 
 
 async def test_a_rate_limit_is_no_refusal_of_the_schema():
