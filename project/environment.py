@@ -127,7 +127,7 @@ class Environment(BaseSettings):
     embedding_url: str = ""
     embedding_key: SecretStr | None = None
     pgvector: bool = False
-    search_min_score: float = Field(default=0.05, ge=0, le=1)
+    search_min_score: float = Field(default=0.04, ge=0, le=1)
     model_retries: int = Field(default=2, ge=0, le=10)
     model_first_seconds: float = Field(default=60, ge=0.1, le=86_400)
     model_between_seconds: float = Field(default=30, ge=0.1, le=86_400)

@@ -8,7 +8,7 @@ def to_probability(value):
     """Return a minimum of the former scale, on which 0.4 was the default and 0.7 was good."""
     if not value:
         return value
-    return round(min(0.05 + max(value - 0.4, 0) * 0.35 / 0.3, 1.0), 2)
+    return round(min(0.04 + max(value - 0.4, 0) * 0.36 / 0.3, 1.0), 2)
 
 
 def convert(apps, schema_editor):

@@ -5,8 +5,10 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from agents.catalog.language_models import reranking
 from agents.knowledge import evaluation
 from agents.models import Collection, Document, EmbeddingIndex
+from tests.language_models import make_model
 
 pytestmark = [pytest.mark.django_db]
 
@@ -70,6 +72,38 @@ def test_bad_input_gets_a_sentence(options, sentence, tmp_path):
 
     with pytest.raises(CommandError, match=sentence):
         call_command("search", question, **options)
+
+
+def test_a_model_that_is_unknown_measures_nothing(tmp_path):
+    (tmp_path / "questions.jsonl").write_text("")
+
+    with pytest.raises(CommandError, match="nobody"):
+        call_command("evaluate_search", tmp_path, model="nobody")
+
+
+def test_a_models_order_is_measured_beside_the_others(tmp_path, capsys, monkeypatch):
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "heron.md").write_text("# Herons\n\nThey eat fish.")
+    (tmp_path / "documents" / "stork.md").write_text("# Storks\n\nThey eat frogs.")
+    question = {
+        "id": "1",
+        "question": "frogs on icebergs near whales",
+        "documents": ["stork.md"],
+    }
+    (tmp_path / "questions.jsonl").write_text(json.dumps(question))
+    make_model("own", "openai/own", api_key="sk-test")
+
+    async def second(query, texts):
+        return reranking.Judgment(positions=[1])
+
+    own = reranking.ModelReranker(model="own", judge=second, count=12, seconds=1)
+    monkeypatch.setattr(reranking, "by_own_model", lambda name: own)
+
+    call_command("evaluate_search", tmp_path, model="own")
+
+    *others, by_model = capsys.readouterr().out.split("recall@1 ")[1:]
+    assert "1.000" not in others[-1]
+    assert "1.000" in by_model
 
 
 def test_a_set_is_measured_and_leaves_nothing_behind(tmp_path, capsys):

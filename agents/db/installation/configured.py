@@ -253,7 +253,7 @@ SEARCH_MIN_SCORE: Setting[float] = Setting(
     label=_("Minimum certainty"),
     help=_("Below this, a search reports that nothing relevant was found. 0 returns all."),
     kind=Kind.NUMBER,
-    default=0.05,
+    default=0.04,
     maximum=1,
     environment="search_min_score",
 )

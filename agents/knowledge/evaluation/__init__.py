@@ -4,10 +4,13 @@ The set in this folder is about an invented company, in English and Japanese.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+
+from agents.engine.material import Passage
+from agents.tools.search import SearchResult
 
 from ..retrieval import find
 from ..retrieval.finder import Mode
@@ -68,12 +71,18 @@ def read_questions(path: Path) -> list[Question]:
     return questions
 
 
-def ask(questions: Iterable[Question], scope: Scope, mode: Mode) -> Iterator[Outcome]:
-    """Ask all questions in one mode."""
+def ask(
+    questions: Iterable[Question],
+    scope: Scope,
+    mode: Mode,
+    rerank: Callable[[str, SearchResult], Sequence[Passage]] | None = None,
+) -> Iterator[Outcome]:
+    """Ask all questions in one mode; `rerank` puts what was found in another order."""
     for question in questions:
         result = find(question.text, DEPTH * 2, scope=scope, mode=mode, minimum=0)
+        passages = rerank(question.text, result) if rerank else result.candidates
         # The rank is that among the documents: several passages of one count once.
-        paths = list(dict.fromkeys(hit.path for hit in result.candidates))[:DEPTH]
+        paths = list(dict.fromkeys(hit.path for hit in passages))[:DEPTH]
         ranks = (
             rank for rank, path in enumerate(paths, 1) if path.endswith(question.documents)
         )
