@@ -139,12 +139,13 @@ def test_without_landlock_children_still_run(tmp_path, monkeypatch):
     assert probe(tmp_path)["read"] == "done"
 
 
-def test_only_queries_of_database_servers_have_the_network():
+def test_only_database_queries_and_git_fetches_have_the_network():
     sources = {path: path.read_text() for path in (ROOT / "agents").rglob("*.py")}
 
-    assert [path.name for path, text in sources.items() if "has_network=True" in text] == [
-        "server_tool.py"
-    ]
+    assert {path.name for path, text in sources.items() if "has_network=True" in text} == {
+        "server_tool.py",
+        "git.py",
+    }
 
 
 def test_a_child_that_is_late_is_killed_with_everything_it_started(tmp_path):

@@ -188,6 +188,7 @@ DETAIL_LABELS = {
     "by": gettext_lazy("via"),
     "changed": pgettext_lazy("audit log", "edited"),
     "characters": gettext_lazy("characters entered"),
+    "collection": gettext_lazy("collection"),
     "count": gettext_lazy("number"),
     "criteria": gettext_lazy("criteria"),
     "criterion": gettext_lazy("criterion"),
