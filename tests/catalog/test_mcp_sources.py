@@ -111,6 +111,8 @@ def test_a_server_that_never_ends_or_sends_too_much_harms_nothing(shelf, source,
     monkeypatch.setattr(resources, "MAX_PAGES", 20)
     large = resource("large", mimeType="text/plain")
     heron = resource("heron", mimeType="text/plain")
+    shelf([heron], heron="Nests.")
+    assert check(source) == ""
     file = shelf([heron, large], heron="Nests.", large=20_000_000)
     assert check(source)
     assert names(source) == ["Notes/heron.txt"]

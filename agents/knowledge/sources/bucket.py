@@ -86,6 +86,7 @@ class _Bucket:
     def _errors(self) -> Iterator[None]:
         """Turn the provider's errors into sentences."""
         from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
 
         try:
             yield
@@ -100,7 +101,7 @@ class _Bucket:
             if code == "NoSuchBucket":
                 raise PlaceUnreadable(NO_BUCKET.fill(name=self._name)) from error
             raise PlaceUnreadable(REFUSED.fill(code=code)) from error
-        except (BotoCoreError, KeyError, ValueError) as error:
+        except (BotoCoreError, ResponseParserError, KeyError, ValueError) as error:
             raise PlaceUnreadable(UNREACHABLE.fill(name=self._name)) from error
 
 

@@ -5,6 +5,7 @@ from the start: what was read has its version, so it isn't read twice.
 """
 
 import logging
+import random
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,13 +16,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from agents.db import claims, jobs
 from agents.db.installation import configured
 from agents.db.periodic import periodic
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_text, visible_name
 from agents.engine import fault_injection
 from agents.engine.sentences import Sentence as _
 from agents.knowledge.files import FileRefused, store
@@ -43,7 +44,7 @@ LISTING_SECONDS = 300.0
 CHECK_SECONDS = 600.0
 HEARTBEAT_SECONDS = 5.0
 RETRY_AFTER = timedelta(hours=1)  # if the interval is longer
-MAX_FAILURES = 20  # one after the other
+MAX_REASON_CHARS = 500
 # More are deleted only if that is at most half of the source's documents.
 MAX_SILENT_DELETIONS = 10
 
@@ -56,6 +57,8 @@ MISSING = _(
     "%(missing)s of %(count)s documents are no longer there. They stay until an administrator "
     "agrees to delete them."
 )
+TOO_SLOW = _("The check took longer than %(minutes)s minutes.", minutes=10)
+TOO_MUCH = _("Its documents are larger than %(size)s GB.")
 FAILED_FILES = _("%(count)s files couldn't be read. %(name)s: %(reason)s")
 FAILED_FILE = _("%(name)s couldn't be read. %(reason)s")
 CRASHED = _("The check failed. Look at the server's log.")
@@ -144,9 +147,12 @@ def check(source: DocumentSource) -> None:
     except leases.ShuttingDown:
         values = {}
     except _OutOfTime:
-        values["next_check_at"] = timezone.now()
+        if work.has_progress:
+            values["next_check_at"] = timezone.now()
+        else:
+            values["problem"] = TOO_SLOW
     except (PlaceUnreadable, UnreadableSecret) as error:
-        values["problem"] = str(error)
+        values["problem"] = _plain(str(error))
         values["next_check_at"] = min(upcoming, now + RETRY_AFTER)
     except Exception:  # it is tried again
         logger.exception("Can't check the source %s.", source.pk)
@@ -177,6 +183,8 @@ class _Check:
         self._source = source
         self._started = time.monotonic()
         self._renew_at = 0.0
+        self._stored_bytes = 0
+        self.has_progress = False  # so the next check has less to do
 
     def run(self) -> dict[str, Any]:
         """Return what is to be saved about a check that was completed."""
@@ -191,6 +199,7 @@ class _Check:
             listing = self._list(place)
             documents = self._documents().values_list("pk", "origin_key", "origin_version")
             saved = {key: (pk, version) for pk, key, version in documents}
+            self._stored_bytes = self._documents().aggregate(size=Sum("size"))["size"] or 0
             missing = 0
             if listing.is_complete:
                 missing = self._delete_vanished(listing, saved)
@@ -242,6 +251,7 @@ class _Check:
             claims.renew(self._source)
             fault_injection.point("during_source_deletion")
             delete_all(self._documents().filter(pk=pk))
+            self.has_progress = True
             self._heartbeat()
         return 0
 
@@ -250,28 +260,27 @@ class _Check:
     ) -> str:
         """Queue files that are new or have changed; return what is wrong with others."""
         removed = set(self._source.removed)
-        failures: list[tuple[str, str]] = []
-        failures_in_line = 0
+        changed = []
         for key, file in listing.files.items():
             pk, version = saved.get(key, (None, ""))
             is_same = file.version != "" and version == _short(file.version)
-            if is_same or (pk is None and key in removed):
-                continue
+            if not is_same and (pk is not None or key not in removed):
+                changed.append((key, file, pk))
+        # New ones first, and in any order: if there is no time for all, each has its turn.
+        random.shuffle(changed)
+        changed.sort(key=lambda entry: entry[2] is not None)
+        failures: list[tuple[str, str]] = []
+        for key, file, pk in changed:
             self._heartbeat()
             try:
                 self._read(place, file, key, pk)
             except (FileUnreadable, FileRefused) as error:
-                failures.append((clean_name(file.name), str(error)))
-                failures_in_line += 1
-                if failures_in_line >= MAX_FAILURES:
-                    break
-            else:
-                failures_in_line = 0
+                failures.append((clean_name(file.name)[:200], _plain(str(error))))
         if not failures:
             return ""
-        name, reason = failures[0]
+        name, reason = min(failures)
         sentence = FAILED_FILE if len(failures) == 1 else FAILED_FILES
-        return sentence.fill(count=len(failures), name=name[:200], reason=reason)
+        return sentence.fill(count=len(failures), name=name, reason=reason)
 
     def _read(self, place: Place, file: PlaceFile, key: str, pk: int | None) -> None:
         max_megabytes = configured.DOCUMENT_MB.value
@@ -296,6 +305,10 @@ class _Check:
                 origin=self._source, origin_key=key, origin_version=_short(file.version)
             )
             fault_injection.point("before_source_document")
+        self.has_progress |= pk is None or bool(file.version)
+        self._stored_bytes += stored.size
+        if self._stored_bytes > MAX_BYTES:
+            raise PlaceUnreadable(TOO_MUCH.fill(size=MAX_BYTES // 1_000_000_000))
 
     def _pieces(self, place: Place, file: PlaceFile) -> Iterator[bytes]:
         for piece in place.read(file):
@@ -335,7 +348,14 @@ def _limit(listing: _Listing) -> str:
 
 
 def _digest(key: str) -> str:
-    return sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(text: str) -> str:
+    """Return a sentence, or what a server says, without control characters and not too long."""
+    if isinstance(text, _):
+        return text.map(visible_name)
+    return visible_name(text)[:MAX_REASON_CHARS]
 
 
 def _short(version: str) -> str:

@@ -188,10 +188,14 @@ class _Repository:
             self._environment[f"GIT_CONFIG_VALUE_{number}"] = value
         self._git(READER, "init", "--quiet", "--bare", "--template=", str(self._path))
         listed = self._git(GIT, "ls-remote", "--quiet", str(self._url), self._remote_ref)
-        if not listed.strip():
+        # Other refs can end like this one.
+        for line in listed.decode(errors="replace").splitlines():
+            commit, _tab, ref = line.partition("\t")
+            if ref == self._remote_ref:
+                self.version = commit
+        if not self.version:
             name = self._branch
             raise PlaceUnreadable(NO_BRANCH.fill(name=name) if name else IS_EMPTY)
-        self.version = listed.split()[0].decode()
 
     @property
     def _path(self) -> Path:

@@ -38,6 +38,19 @@ SECRET_FIELDS: dict[str, tuple[str, ...]] = {
 # A saved secret is never used for another one of these.
 SECRET_FOR = {Kind.GIT: ("url",), Kind.S3: ("endpoint", "key_id")}
 MAX_CHARS = 1_000
+CHANGED_FIELDS = (
+    "name",
+    "interval",
+    "place",
+    "secret",
+    "problem",
+    "missing",
+    "deletable",
+    "place_version",
+    "lease",
+    "lease_until",
+    "next_check_at",
+)
 BRANCH = re.compile(r"(?!-)(?!.*\.\.)[\w./+-]{1,200}")
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 
@@ -207,7 +220,7 @@ class SourceForm(forms.Form):
         source.lease = ""
         source.lease_until = None
         source.next_check_at = timezone.now() if source.enabled else None
-        source.save()
+        source.save(update_fields=CHANGED_FIELDS if source.pk else None)
         return source
 
 
