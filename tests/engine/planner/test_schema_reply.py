@@ -154,6 +154,7 @@ async def test_a_model_that_never_ends_its_thought_has_to_answer():
 
     schema = asked.llm.requests[1]["response_format"]["json_schema"]["schema"]
     assert result.answer == "Blue."
+    assert "output limit" not in str(asked.llm.requests[1]["messages"])
     assert [list(branch["properties"]) for branch in schema["anyOf"]] == [["final_answer"]]
 
 

@@ -256,6 +256,9 @@ class ModelStep:
             {"role": "assistant", "content": text or "…"},
             {"role": "user", "content": f"{OBSERVATION_PREFIX}Error: {error}"},
         ]
+        if self.call.request.by_schema:
+            # The next schema has only an answer: a weak model would repeat the error in it.
+            messages = []
         for message in messages:
             self.run_state.say(message)
         events = [emit(EventType.THOUGHT, step=step, content=text)] if text else []
