@@ -48,6 +48,9 @@ def unsupported(sentence, *results, known=""):
         ("3万5千件", Decimal(35_000), "件"),
         ("3割", Decimal(30), "%"),
         ("2 h 30 min", Decimal(150), "min"),
+        ("1年2か月", Decimal(14), "か月"),
+        ("143円62銭", Decimal(14362), "銭"),
+        ("12.5 m³", Decimal("12.5"), "m³"),
         ("令和7年3月1日", date(2025, 3, 1), ""),
         ("令和元年", Period(2019), ""),
         ("二〇二五年", Period(2025), ""),
@@ -89,6 +92,12 @@ def test_a_figure_is_read_in_each_usual_form(text, value, unit):
         ("The notice period is 3 months.", "a notice period of three months"),
         ("Employees have twenty days.", "20 days of leave"),
         ("Over 1,200 orders came in.", "1,240 orders"),
+        ("It began on 8 October 2024.", "Lisbon, 8–9 October 2024"),
+        ("It is 1.18 m wide.", "Dimensions: 1,180 x 960 x 410 mm"),
+        ("She won in 2時間18分44秒.", "women: 2:18:44"),
+        ("In May it has 18 °C.", "Sea temperature in May 18 °C"),
+        ("令和4年が最多、6年が最少です。", "令和4年 412、令和6年 378"),
+        ("The disk has 468 GB.", "/dev/sda1 468G 391G"),
     ],
 )
 def test_a_figure_is_found_in_another_form(sentence, result):
@@ -144,6 +153,8 @@ def test_rows_above_a_limit_are_counted():
         ("It happened on April 3, 2025.", "April 3, 2025"),
         ("The delivery takes 9 days.", "9 days"),
         ("See invoice INV-2041.", "INV-2041"),
+        ("It was on 33 August, a Monday.", "33 August"),
+        ("Commit b07d19e broke it.", "b07d19e"),
     ],
 )
 def test_an_invented_figure_is_marked(sentence, figure):

@@ -31,7 +31,7 @@ from .operations import (
 from .parsing import Figure, Period
 from .table_values import Aggregate, TableValues
 from .target import Target
-from .units import dimension_of, is_same_unit
+from .units import dimension_of
 from .wording import cues_of
 
 MAX_OPERANDS = 14
@@ -54,7 +54,7 @@ class Arithmetic:
             return None
         if count := explain_count(figure, context, self.index):
             return count
-        target = Target(figure, context.sentence)
+        target = Target(figure, context.sentence, is_scaled=self.index.has_scaled_heads)
         cues = cues_of(figure, context, self.index.known)
         near = distinct_operands(context.near, figure)[:MAX_OPERANDS]
         nearby_operands = [*context.nearby, *self._question_numbers]
@@ -88,6 +88,10 @@ class Arithmetic:
             for aggregate in self._totals if "sum" in cues else ():
                 if target.matches(aggregate.value, aggregate.unit):
                     return aggregate.computation
+            for aggregate in uncued if figure.digits > 1 else ():
+                is_sum = aggregate.cue == "sum"
+                if is_sum and target.matches(aggregate.value, aggregate.unit):
+                    return aggregate.computation
         table_operands = self._tables.operands(rows, context.near)
         for operands in table_operands:  # of one row, and of one column
             is_short = len(operands) <= MAX_ALIKE and figure.digits > 1
@@ -102,7 +106,7 @@ class Arithmetic:
                 return computation
         if computation := explain_by_pair(target, near or nearby, nearby, cues):
             return computation
-        for aggregate in uncued if not target.is_share and figure.digits > 2 else ():
+        for aggregate in uncued if not target.is_share and figure.digits > 1 else ():
             if target.matches(aggregate.value, aggregate.unit):
                 return aggregate.computation
         return None
@@ -126,24 +130,24 @@ class Arithmetic:
             figure,
         )
         target.renew()
-        alike = [o for o in numbers if is_same_unit(o.unit, figure.unit)][:MAX_ALIKE]
-        if computation := explain_by_pair(target, alike, alike, cues):
-            return computation
+        for duration in self._dates.durations if dimension_of(figure.unit) == "time" else ():
+            if target.matches(duration.value, duration.unit):
+                return duration.computation
+        target.renew()
+        for operands in self._tables.operands(self._tables.few_rows, context.near):
+            if computation := explain_by_pair(target, operands, operands, cues):
+                return computation
         target.renew()
         if computation := explain_by_scale(target, numbers, self._question_numbers):
             return computation
         target.renew()
-        for first, second in ((near, numbers), (nearby, numbers)):
-            if computation := explain_by_pair(target, first, second, cues):
-                return computation
+        if computation := explain_by_pair(target, nearby, numbers, cues):
+            return computation
         if computation := explain_by_pair(target, numbers, numbers, cues, is_far=True):
             return computation
         is_summed = "sum" in cues or target.is_share
         if is_summed and (computation := explain_by_sum(target, numbers, cues)):
             return computation
-        for duration in self._dates.durations if dimension_of(figure.unit) == "time" else ():
-            if target.matches(duration.value, duration.unit):
-                return duration.computation
         return None
 
     @cached_property

@@ -34,6 +34,8 @@ class DateArithmetic:
         """Return the date or time from which this one is a known duration away."""
         if not suggests_date(context.sentence):
             return None
+        if isinstance(value, Period) and value.year and not (value.month or value.quarter):
+            return self._explain_year(value.year, context)
         if isinstance(value, Period):
             return self._explain_time(value) if value.minute >= 0 else None
         days = _rounded_in("day", [*context.near, *self._known_durations])
@@ -42,6 +44,12 @@ class DateArithmetic:
             if distance in days or distance + 1 in days:
                 sign = "+" if value > start else "−"
                 return Computation(f"{start.isoformat()} {sign} {distance}", "days", distance)
+        return None
+
+    def _explain_year(self, year: int, context: Context) -> Computation | None:
+        for years in _rounded_in("year", [*context.near, *self._known_durations]):
+            if years and year - years in self.index.years:
+                return Computation(f"{year - years} + {years}", "days", years)
         return None
 
     def _explain_time(self, value: Period) -> Computation | None:
@@ -91,9 +99,9 @@ class DateArithmetic:
 def _between(first: Period, second: Period) -> Iterator[Duration]:
     """Yield the minutes, days, months and years between two periods that have them."""
     if first.minute >= 0 and second.minute >= 0:
-        minutes = abs(first.minute - second.minute)
+        seconds = abs(60 * (first.minute - second.minute) + first.second - second.second)
         formula = f"{_clock(first)} – {_clock(second)}"
-        yield Duration(minutes, "min", Computation(formula, "time"))
+        yield Duration(seconds / 60, "min", Computation(formula, "time"))
     elif first.day and second.day and first.month and second.month:
         default_year = first.year or second.year or 2000
         first_year = first.year or default_year

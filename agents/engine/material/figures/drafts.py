@@ -58,7 +58,7 @@ def unsupported_figures(draft: str, results: Sequence[str], known: str) -> list[
             for position, cell in enumerate(cells):
                 head = row_heads[position] if position < len(row_heads) else ""
                 around = f"{heading} {head} {cells[0]}"
-                findings = reader.read(cell, around, row)
+                findings = reader.read(cell, around, row, head)
                 unsupported |= _texts(cell, findings)
                 row += reader.operands
             continue

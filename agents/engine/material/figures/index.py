@@ -209,7 +209,7 @@ class FigureIndex:
         return Match() if is_year and period.year in self.years else None
 
     @cached_property
-    def _has_scaled_heads(self) -> bool:
+    def has_scaled_heads(self) -> bool:
         """Whether some numbers are in thousands or millions, as the words around them say."""
         return SCALED_HEAD.search(self.words) is not None
 
@@ -223,7 +223,8 @@ class FigureIndex:
         if period.minute >= 0 or known.minute >= 0:
             # A clock of twelve hours can leave out which half of the day.
             is_either = min(period.minute, known.minute) >= 0
-            return is_either and abs(period.minute - known.minute) in {0, 720}
+            is_second = period.second == known.second or not (period.second and known.second)
+            return is_either and is_second and abs(period.minute - known.minute) in {0, 720}
         if period.year and known.year and period.year != known.year:
             return False
         if period.year and not known.year and period.year not in self.years:
@@ -247,7 +248,7 @@ class FigureIndex:
         for form in forms_of(figure):
             exact_margin = TOLERANCE * max(1.0, form.value)
             for number, unit, place in self.near(form.value, max(form.margin, exact_margin)):
-                if form.unit == SCALED and (unit or not self._has_scaled_heads):
+                if form.unit == SCALED and (unit or not self.has_scaled_heads):
                     continue
                 is_year = not unit and 1900 <= number <= 2100 and form.unit.startswith("×")
                 if is_year or not _is_compatible(form.unit, unit):
@@ -261,7 +262,17 @@ class FigureIndex:
         if is_known:
             return Match(tuple(rounded.values()), is_rounded=True)
         is_known = figure.unit == "年" and figure.value in self._era_years
+        if isinstance(figure.value, Decimal) and dimension_of(figure.unit) == "time":
+            is_known = is_known or self._has_clock(figure.value, figure.unit)
         return Match() if is_known or self.has_word(figure) else None
+
+    def _has_clock(self, value: Decimal, unit: str) -> bool:
+        """Whether a time is this long: 2:18:44 for 2時間18分44秒."""
+        seconds = float(value) * (factor_between(unit, "s") or 0.0)
+        return any(
+            period.second and seconds == 60 * period.minute + period.second
+            for period, _place in self.periods
+        )
 
     @cached_property
     def _era_years(self) -> frozenset[int]:

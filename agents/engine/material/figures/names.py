@@ -19,7 +19,7 @@ JAPANESE_NAME = re.compile(
     rf"((?![{CHARACTERS}万]+駅)[{KANJI}]{{1,4}}|[{KATAKANA}]{{2,12}}(?:・[{KATAKANA}]{{2,12}})?)"
     r"(?=さん|氏|様(?!子|式|々)|(?:営業|開発|人事|経理|総務|製造"
     r"|品質)?(?:社長|部長|課長|係長|店長|教授|選手|監督|医師|弁護士)|支店"
-    r"|工場|営業所|駅|病院|大学)"
+    r"|工場|営業所|駅|病院|大学|銀行|信用金庫)"
 )
 INITIALS = re.compile(rf"\b[A-Z]\.\s?(?:[A-Z]\.\s?)?({_CAPITALIZED})")
 JAPANESE_FULL_NAME = re.compile(

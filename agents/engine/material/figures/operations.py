@@ -32,9 +32,9 @@ def explain_by_pair(
         high, low = (a, b) if a.value > b.value else (b, a)
         place = high.place or low.place
         unit = a.unit or b.unit
-        # Of one certain unit, three digits are no chance.
+        # Of one certain unit, two digits are no chance.
         is_certain = figure.digits > 3 or (
-            figure.digits > 2 and a.unit == b.unit == figure.unit != ""
+            figure.digits > 1 and a.unit == b.unit == figure.unit != ""
         )
         has_unit = not target.is_share or unit in {"%", figure.unit}
         if has_unit and is_alike(a.unit, b.unit):
@@ -79,10 +79,13 @@ def _ratio(target: Target, high: Operand, low: Operand) -> str:
         low = low._replace(value=low.value * factor)
         high, low = (high, low) if high.value >= low.value else (low, high)
     is_comparable = factor is not None or is_alike(high.unit, low.unit)
-    if not is_comparable or not low.value or high.unit == "%":
+    if not is_comparable or not low.value:
         return ""
     unit = target.figure.unit
     ratio = high.value / low.value
+    if high.unit == "%":
+        is_change = low.unit == unit == "%" and target.matches(100 * (ratio - 1), "%")
+        return f"({high.text} − {low.text}) ÷ {low.text}" if is_change else ""
     if unit != "%":
         return f"{high.text} ÷ {low.text}" if target.matches(ratio, unit) else ""
     if target.matches(100 / ratio, "%"):
@@ -111,6 +114,10 @@ def _product(
                 (share, percentage.text),
                 (amount.value - share, f"(100% − {percentage.text})"),
                 (amount.value + share, f"(100% + {percentage.text})"),
+                (
+                    amount.value / (1 + percentage.value / 100),
+                    f"1 ÷ (100% + {percentage.text})",
+                ),
             ):
                 if target.matches(value, amount.unit):
                     return f"{amount.text} × {factor}"
@@ -120,7 +127,11 @@ def _product(
     if not is_money and ("product" in cues or is_certain):
         product = high.value * low.value
         formula = f"{high.text} × {low.text}"
-        if target.matches(product, figure.unit):
+        # 163 × 450 ml are a volume.
+        dimension = dimension_of(figure.unit)
+        units = [unit for unit in (high.unit, low.unit) if dimension_of(unit) == dimension]
+        unit = units[0] if len(units) == 1 else figure.unit
+        if target.matches(product, unit):
             return formula
         if figure.step >= 1_000 and target.matches(1e6 * product, figure.unit):  # of millions
             return formula
@@ -159,7 +170,12 @@ def explain_by_scale(
     target: Target, operands: Sequence[Operand], scales: Sequence[Operand]
 ) -> Computation | None:
     """Return what belongs to an amount that the question names, such as 10 servings."""
-    amounts = [o for o in operands if is_same_unit(o.unit, target.figure.unit)]
+    unit = target.figure.unit
+    amounts = [
+        operand
+        for operand in operands
+        if is_same_unit(operand.unit, unit) or factor_between(operand.unit, unit)
+    ]
     for scale in scales if amounts else ():
         for base in operands:
             if base.unit and scale.unit and not is_same_unit(base.unit, scale.unit):

@@ -35,8 +35,8 @@ _DATES = (
     r"(?P<iso>\d{4}(?P<dash>[-/.])\d{1,2}(?P=dash)\d{1,2}(?!\d))"
     rf"|(?P<kanji>{_YEAR}(?:度"
     rf"|\s?\d{{1,2}}月(?:\s?\d{{1,2}}日)?)?(?:度?の?第?[1-4一二三四]四半期)?)"
-    rf"|(?P<mdy>{_MONTH}\s(?:{_DAY}(?!\d|\s?[°%])(?:,?\s\d{{4}}(?!\d))?|,?\d{{4}}(?!\d)))"
-    rf"|(?P<dmy>{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s\d{{4}}(?!\d))?)"
+    rf"|(?P<mdy>{_MONTH}[^\S\n](?:{_DAY}(?!\d|\s?[°%])(?:,?\s\d{{4}}(?!\d))?|,?\d{{4}}(?!\d)))"
+    rf"|(?P<dmy>{_DAY}[^\S\n](?:of\s)?{_MONTH}(?:,?\s\d{{4}}(?!\d))?)"
     r"|(?P<quarter>Q[1-4](?:\s?(?:of|in|[/-]|FY)?\s?'?\d{4})?(?!\d)"
     r"|(?:FY\s?)?\d{4}[ /-]?Q[1-4](?!\d)"
     r"|第?[1-4一二三四]四半期)"
@@ -80,11 +80,14 @@ FIGURE = re.compile(
     rf"|[^\S\n]?(?P<counter>[{JAPANESE}℃㎡]{{1,5}})))?)"
 )
 DIGIT = re.compile(r"\d")
+DIGEST = re.compile(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}\b")
 DIGITS = re.compile(r"\d+")
 # Commas between values, which hide them if no space follows. In JSON, only texts have others.
 JSON_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,')
 CSV_COMMA = re.compile(r"(?<=\d),(?=\d)(?!\d{3}(?!\d))|(?<=\d{4}),(?=\d)")
 ISO_TIME = re.compile(r"(?<=-\d\d)T(?=\d\d:)")
+TIMES = re.compile(r"\bx(?=\d)")  # x412
+SERIES = re.compile(r"\s?(?:[x×–~〜～-]|to)\s?")  # numbers with one unit
 SCALES = {
     "thousand": 10**3,
     "million": 10**6,
@@ -126,6 +129,7 @@ class Period(NamedTuple):
     day: int = 0
     quarter: int = 0
     minute: int = -1  # of the day
+    second: int = 0  # of the minute
 
 
 class Figure(NamedTuple):
@@ -167,6 +171,8 @@ def figures_in(text: str, *, words: bool = False) -> Iterator[Figure]:
             previous = whole or figure
         if previous is not None:
             yield previous
+        for match in DIGEST.finditer(text):
+            yield Figure(*match.span(), match[0])
     if words:
         for match in WORD.finditer(text):
             unit = WORD_UNIT.match(text, match.end())
@@ -195,10 +201,18 @@ def _joined(first: Figure | None, second: Figure, text: str) -> Figure | None:
 
 def figures_in_data(text: str) -> Iterator[Figure]:
     """Return the figures of a tool's result, which can be JSON or CSV."""
-    if text.startswith(("[", "{")):
+    if text.startswith(("[", "{")) and text.rstrip().endswith(("]", "}")):
         text = JSON_COMMA.sub(lambda match: match[1] or " ", text)
-    text = ISO_TIME.sub(" ", CSV_COMMA.sub(" ", text))
-    for figure in figures_in(text):
+    text = TIMES.sub(" ", ISO_TIME.sub(" ", CSV_COMMA.sub(" ", text)))
+    figures = list(figures_in(text))
+    for index in range(len(figures) - 2, -1, -1):
+        figure = figures[index]
+        following = figures[index + 1]
+        gap = text[figure.end : following.start]
+        is_number = isinstance(figure.value, Decimal) and figure.unit in {"", "x"}
+        if is_number and len(gap) < 5 and SERIES.fullmatch(gap):
+            figures[index] = figure._replace(unit=following.unit)
+    for figure in figures:
         yield figure
         start = figure.start
         if figure.unit == "/":
@@ -250,7 +264,8 @@ def _kanji_date(match: re.Match[str]) -> str:
     if match.string[match.end() : match.end() + 1] not in {"年", "月", "日"}:
         return match[0]
     digits = str(kanji_number(match[0]))
-    return digits if len(digits) == len(match[0]) else match[0]
+    is_as_long = len(match[0]) - len(digits) in {0, 1}
+    return digits.rjust(len(match[0])) if is_as_long else match[0]
 
 
 def _code_or_number(match: re.Match[str]) -> Figure | None:
@@ -425,4 +440,5 @@ def _time(text: str, numbers: list[int]) -> Period:
         hour += 12
     if is_early and hour == 12:
         hour = 0
-    return Period(minute=60 * hour + minute)
+    second = numbers[2] if len(numbers) > 2 else 0
+    return Period(minute=60 * hour + minute, second=second)

@@ -15,6 +15,7 @@ from .index import FigureIndex, Match
 from .names import unknown_names
 from .operands import Computation, Context, Operand
 from .parsing import DIGIT, IMPOSSIBLE_DATE, MAX_TRIVIAL, Figure, Period, figures_in
+from .tables import unit_in_name
 from .units import COUNTERS, NO_UNITS, dimension_of
 from .wording import hedged_forms
 
@@ -76,15 +77,23 @@ class FigureReader:
         sentence: str,
         around: str = "",
         near: Sequence[Operand] = (),
+        head: str = "",
         is_skipped: Callable[[Figure], bool] = lambda _figure: False,
     ) -> list[Finding]:
-        """Return the figures of a sentence; `near` are those of its row."""
+        """Return the figures of a sentence, or of a cell: its row's are `near`."""
         figures = [
             figure
             for figure in figures_in(sentence, words=not sentence.isdigit())
             if not is_skipped(figure)
         ]
         figures = _without_overlaps(figures)
+        if unit := unit_in_name(head):
+            figures = [
+                figure._replace(unit=figure.unit or unit)
+                if isinstance(figure.value, Decimal)
+                else figure
+                for figure in figures
+            ]
         findings: list[Finding] = []
         open_figures: list[Figure] = []
         known: list[tuple[Figure, list[Operand]]] = []
@@ -194,7 +203,7 @@ class FigureReader:
         if value < 2:
             return False
         if figure.is_word:
-            return figure.unit in self._units
+            return figure.unit in self._units or (value > MAX_TRIVIAL and figure.unit != "")
         return bool(figure.unit) and figure.unit not in NO_UNITS
 
     def _has_codes_like(self, code: str) -> bool:

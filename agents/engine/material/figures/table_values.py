@@ -1,6 +1,7 @@
 """The values of tables by row and by column, and what can be computed from many of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from .tables import Column, Table
 
 MAX_LABELED_ROWS = 12
 MAX_GROUPS = 200
+MAX_FEW_ROWS = 6
 
 
 class Aggregate(NamedTuple):
@@ -49,6 +51,16 @@ class TableValues:
                 if (labels := [label for label in row_labels if label in text])
             ][: 4 * MAX_LABELED_ROWS]
         return self._rows_by_text[text]
+
+    @cached_property
+    def few_rows(self) -> list[TableRow]:
+        """All rows of small tables."""
+        return [
+            TableRow(table, number, 0)
+            for table in self.tables
+            if len(table.rows) <= MAX_FEW_ROWS
+            for number in range(len(table.rows))
+        ][:MAX_LABELED_ROWS]
 
     def operands(
         self, rows: Sequence[TableRow], near: Sequence[Operand]
@@ -91,6 +103,11 @@ class TableValues:
                 for label, members in islice(table.groups.items(), MAX_GROUPS)
                 if 1 < len(members) < len(table.rows) and label in context.folded_text
             ]
+            if table.sum_of_products is not None:
+                value, name = table.sum_of_products
+                place = Place(table.source, 0, 0)
+                computation = Computation("", "sum", len(table.rows), name, place)
+                yield Aggregate(value, "", "sum", computation)
             for position, column in enumerate(table.columns):
                 if not column.is_additive:
                     continue

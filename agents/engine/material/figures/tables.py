@@ -10,13 +10,16 @@ from functools import cached_property
 from typing import Any
 
 from .parsing import figures_in, half_width
+from .units import dimension_of, unit_of
 
 MAX_ROWS = 2_000
 MAX_TABLES = 20
 MAX_COLUMNS = 30
+MAX_MULTIPLIED_ROWS = 50
 MIN_LABEL_CHARS = 2
 MAX_PREFIX_CHARS = 2
 LIST_LINE = re.compile(r"^[ \t]*(?:[-*•・]|\d{1,3}[.)])[ \t]+\S.*$", re.MULTILINE)
+UNIT_OF_NAME = re.compile(r"(?:%|(?<![A-Za-z])(?P<word>[A-Za-z]{1,8}))[)）]?$")
 DELIMITER_ROW = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*")
 
 
@@ -62,8 +65,22 @@ class Table:
             # A total below the rows isn't one of them.
             if values and 2 * len(values) >= len(self.rows):
                 name = self.names[position] if position < len(self.names) else ""
-                columns.append(Column(name, values, unit))
+                columns.append(Column(name, values, unit or unit_in_name(name)))
         return columns
+
+    @cached_property
+    def sum_of_products(self) -> tuple[float, str] | None:
+        """The sum over rows of the last two columns' products, such as numbers and prices."""
+        columns = [column for column in self.columns if column.is_additive][-2:]
+        if len(columns) < 2 or not 1 < len(self.rows) <= MAX_MULTIPLIED_ROWS:
+            return None
+        first, second = columns
+        products = [
+            value * second.values[index]
+            for index, value in first.values.items()
+            if index in second.values
+        ]
+        return sum(products), f"{first.name} × {second.name}"
 
     @cached_property
     def labels(self) -> list[frozenset[str]]:
@@ -170,7 +187,7 @@ def _text_tables(text: str, source: int) -> list[Table]:
             if len(piped) > 1:
                 tables.append(Table(piped[0], piped[1:], source))
             piped = []
-    for separator in ("\t", ","):
+    for separator in ("\t", "  ", ","):
         rows = _separated_rows(lines, separator)
         if len(rows) > 2:
             tables.append(Table(rows[0], rows[1:], source))
@@ -199,12 +216,25 @@ def _line_table(lines: Sequence[str], source: int) -> Table:
 
 def _separated_rows(lines: Iterable[str], separator: str) -> list[list[str]]:
     """Return the lines that have as many values as the first one, if most do."""
+    if separator == "  ":  # aligned with spaces
+        lines = [re.sub(r" {2,}", "\t", line.strip()) for line in lines if "|" not in line]
+        separator = "\t"
     candidates = [line for line in lines if line.count(separator) >= 1]
-    if len(candidates) < 3:
+    # A comma between the digits of a number separates no values.
+    if len(candidates) < 3 or not re.search(
+        rf"(?<!\d){separator}|{separator}(?!\d)", candidates[0]
+    ):
         return []
     width = candidates[0].count(separator)
     rows = [row for row in csv.reader(candidates, delimiter=separator) if len(row) == width + 1]
     return rows if 2 * len(rows) > len(candidates) and ". " not in candidates[0] else []
+
+
+def unit_in_name(name: str) -> str:
+    """Return the unit that a column's name ends with: cpu%, co2_kg, Weight (g)."""
+    end = UNIT_OF_NAME.search(name)
+    unit = unit_of(end["word"] or "%") if end and not re.search(r"(?i)per|/", name) else ""
+    return unit if dimension_of(unit) else ""
 
 
 def _number(cell: Any) -> tuple[float, str] | None:

@@ -1,12 +1,14 @@
 """The figure to explain: which computed values are this figure, and how many may be tried."""
 
-from .index import TOLERANCE
+from .index import SCALED, TOLERANCE
 from .parsing import Figure
 from .units import dimension_of, factor_between
 from .wording import hedged_forms
 
 RATIO_UNITS = {"x", "倍", "time", "fold"}
+MIN_TRIALS = 8
 MAX_TRIALS = 200
+NEAR = 2.0  # times another value
 
 
 class Target:
@@ -16,16 +18,18 @@ class Target:
     it takes for one match by chance.
     """
 
-    def __init__(self, figure: Figure, sentence: str) -> None:
+    def __init__(self, figure: Figure, sentence: str, *, is_scaled: bool = False) -> None:
         self.figure = figure
         self.is_share = figure.unit == "%" or figure.unit in RATIO_UNITS
+        self._is_scaled = is_scaled  # results have thousands or millions
         self._forms = hedged_forms(figure, sentence)
         self._ranges: dict[str, list[tuple[float, float]]] = {}
         self._limit = MAX_TRIALS
         if self._forms and self._forms[0].margin:
             form = self._forms[0]
-            spread = 100 if figure.unit == "%" else form.value / 2
-            self._limit = min(MAX_TRIALS, round(spread / (2 * form.margin)))
+            spread = 50 if figure.unit == "%" else form.value / 2
+            limit = round(spread / (8 * form.margin))
+            self._limit = min(MAX_TRIALS, max(MIN_TRIALS, limit))
         self.remaining = self._limit
 
     def renew(self) -> None:
@@ -33,21 +37,24 @@ class Target:
         self.remaining = self._limit
 
     def matches(self, value: float, unit: str) -> bool:
-        """Whether a value is this figure; not if too many were tried."""
-        self.remaining -= 1
+        """Whether a value is this figure; not if too many values were near it."""
         ranges = self._ranges.get(unit)
         if ranges is None:
             ranges = self._ranges[unit] = self._ranges_in(unit)
         value = abs(value)
         for lowest, highest in ranges:
-            if lowest <= value <= highest:
-                return self.remaining >= 0
+            if lowest <= NEAR * value and value <= NEAR * highest:
+                self.remaining -= 1
+                if lowest <= value <= highest:
+                    return self.remaining >= 0
         return False
 
     def _ranges_in(self, other_unit: str) -> list[tuple[float, float]]:
         ranges: list[tuple[float, float]] = []
         for form in self._forms:
             unit = form.unit
+            if unit == SCALED and self._is_scaled and not other_unit:
+                unit = ""
             if unit.startswith("×") or (unit == "" and self.figure.unit == "%"):
                 continue
             factor = 1.0

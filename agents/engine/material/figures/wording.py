@@ -30,7 +30,9 @@ _WORDS_BY_CUE = {
     "average": r"averag|mean\b|typical|平均",
     "rate": (
         r"every|ratio|rate\b|P/E|multiple|密度|率|比|averag|mean\b|\bper\b|each"
-        r"|\ba (?:day|week|month|year)|typical|平均|あたり|当たり|ごと|毎"
+        r"|\ban? (?:day|week|month|year|hour|night)"
+        r"|\ban? (?:unit|piece|person|head|share|litre|liter|mile|visitor)|typical"
+        r"|平均|あたり|当たり|ごと|毎"
         r"|1[人件日台個]"
     ),
     "product": (
@@ -64,8 +66,8 @@ BEYOND = re.compile(
 BEYOND_AFTER = re.compile(r"^\s?[^\s\d]{0,3}(?:余り|あまり|余|弱|強|超|以上|近く|台|\+)")
 DATE_CUE = re.compile(
     r"due|deadline|\bby\b|until|till|expir|end|later|after|before|between"
-    r"|latest|renew|from|arriv|finish|start"
-    r"|まで|期限|期日|締|以内|後|前|満了|終了|到着|開始",
+    r"|latest|renew|from|arriv|finish|start|clos|open|next"
+    r"|まで|期限|期日|締|以内|後|前|満了|終了|到着|開始|次",
     re.IGNORECASE,
 )
 

@@ -202,7 +202,7 @@ class Annotator:
         heads = self._rows[0].words if self._rows[0].is_head else []
         head = heads[row.cells] if row.cells < len(heads) else ""
         words = " ".join([self._heading, head, *row.words])[:MAX_AROUND_CHARS]
-        surroundings = Surroundings(words, row.operands)
+        surroundings = Surroundings(words, row.operands, head)
         statement = self._reader.read(text, 0, len(text), ranges, surroundings)
         row.cells += 1
         row.words.append(text.strip())

@@ -45,6 +45,7 @@ class Surroundings(NamedTuple):
 
     words: str = ""
     row: Sequence[Operand] = ()
+    head: str = ""  # of its column
     has_names: bool = False  # whether its names are checked
 
 
@@ -126,7 +127,9 @@ class StatementReader:
             is_cited = any(first <= span[0] < last for first, last in cited)
             return is_cited or not _is_within(span, ranges)
 
-        findings = self.figures.read(sentence, surroundings.words, surroundings.row, is_skipped)
+        findings = self.figures.read(
+            sentence, surroundings.words, surroundings.row, surroundings.head, is_skipped
+        )
         statement.has_figures = any(f.status is not Status.UNCHECKED for f in findings)
         if surroundings.has_names:
             findings += self.figures.names(sentence)
