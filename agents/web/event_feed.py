@@ -26,7 +26,6 @@ class Reader:
     hides_private: bool
     hides_rules: bool
     may_still_read: Callable[[], Awaitable[bool]]
-    recheck_seconds: float = 5.0
 
 
 def open_run(
@@ -35,7 +34,6 @@ def open_run(
     session: Session,
     door: str,
     may_still_read: Callable[[], Awaitable[bool]],
-    recheck_seconds: float = 5.0,
 ) -> Reader:
     """Return how this user reads the run; the audit log notes it if it is another's."""
     audit.record_view(user, run, door)
@@ -44,7 +42,6 @@ def open_run(
         hides_private=masking.hides_private_parts(run, user),
         hides_rules=not masking.sees_rules(user),
         may_still_read=may_still_read,
-        recheck_seconds=recheck_seconds,
     )
 
 
@@ -59,9 +56,9 @@ async def events(
     checked_at = time.monotonic()
     # Earlier text decides whether the new text is part of personal data.
     first = after if masker is None else 0
-    async with aclosing(pubsub.events(run, first, reader.recheck_seconds)) as rows:
+    async with aclosing(pubsub.events(run, first)) as rows:
         async for row in rows:
-            if row is None or time.monotonic() - checked_at > reader.recheck_seconds:
+            if row is None or time.monotonic() - checked_at > pubsub.IDLE_SECONDS:
                 if not await reader.may_still_read():
                     return
                 checked_at = time.monotonic()

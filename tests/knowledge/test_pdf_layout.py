@@ -129,7 +129,7 @@ def test_comparing_lines_with_each_other_is_counted_as_work() -> None:
     assert source.work.left < values.MAX_STEPS - 100_000
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_page_of_very_many_lines_is_read_within_limits() -> None:
     drawing = "".join(f"{n % 500} 0 m {n % 500} 800 l S\n" for n in range(21_000))
     grid = "".join(f"0 {n} m 590 {n} l S\n" for n in range(800))

@@ -152,7 +152,7 @@ async def test_published_text_is_not_read_again_and_gaps_are_filled():
             run.topic, pubsub.EVENTS_KIND, run=run.pk, events=[row.value.to_dict()]
         )
 
-    events = pubsub.events(run, idle_seconds=5)
+    events = pubsub.events(run)
     assert (await anext(events)).seq == 1
     waiting = asyncio.create_task(anext(events))
     await asyncio.sleep(0.2)
