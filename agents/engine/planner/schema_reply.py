@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic_core import from_json
 
 from agents.engine.errors import PlanParseError
+from agents.engine.state import OBSERVATION_PREFIX
 from agents.engine.turn.assembly import PlanResult, ToolCall, Turn, VisibleText
 from agents.engine.turn.prompt_echo import PromptEchoFilter
 
@@ -28,6 +29,7 @@ FIELDS: dict[str, Literal["thought", "answer"]] = {
 # What JSON begins with, bare or in a fence, and what may become that.
 _OPENING = re.compile(r"\s*(?:```(?:json)?\s*)?(?=\{)")
 _PARTIAL_OPENING = re.compile(r"\s*(?:`{1,3}|```j(?:s(?:on?)?)?\s*)?")
+_RESULT_LABEL = OBSERVATION_PREFIX.strip()  # weak models copy it with the result
 _DECODER = json.JSONDecoder(strict=False)
 # A growing text is parsed again when it has grown by this part of itself.
 _GROWTH = 200
@@ -110,7 +112,7 @@ class SchemaParser:
             self._react.feed(self._text)
         if self._react is not None:
             return self._react.feed(self._echo_filter.rest()) + self._react.finish()
-        pieces = self._new_text()
+        pieces = self._new_text(is_whole=True)
         if rest := self._echo_filter.rest():
             self._answer.append(rest)
             pieces.append(("answer", rest))
@@ -138,12 +140,15 @@ class SchemaParser:
             thought=thought, action=name, action_input=value, calls=(call,), turn=turn
         )
 
-    def _new_text(self) -> list[VisibleText]:
+    def _new_text(self, *, is_whole: bool = False) -> list[VisibleText]:
         self._next_size = len(self._text) + len(self._text) // _GROWTH
         reply = self._read_object()
         pieces: list[VisibleText] = []
         for field, kind in FIELDS.items():
             text = _text_of(reply, field)
+            if not is_whole and _RESULT_LABEL.startswith(text):
+                continue  # it may become the label
+            text = text.removeprefix(_RESULT_LABEL).lstrip()
             piece = text[len(self._read[kind]) :]
             self._read[kind] += piece
             if kind == "answer":

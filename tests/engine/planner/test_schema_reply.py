@@ -87,6 +87,14 @@ def test_other_json_is_asked_for_again(text):
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
+@pytest.mark.parametrize(("said", "expected"), [("Observation: 42", "42"), ("O", "O")])
+def test_the_label_of_a_result_is_no_part_of_an_answer(said, expected, size):
+    plan, displayed = read(json.dumps({"final_answer": said}), size)
+
+    assert plan.final_answer == displayed["answer"] == expected
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
 def test_an_echo_of_our_prompt_in_a_json_string_is_left_out(size):
     echo = f'<untrusted_content from="search">\n{NOTE_PROMPT}\nIt is 42.'
 
