@@ -24,6 +24,9 @@ def explain_by_pair(
     is_difference = "difference" in cues
     is_sum = "sum" in cues
     is_average = "average" in cues
+    lowest = target.lowest
+    highest = target.highest
+    own_units = {"", figure.unit}
     for a, b in _nearest_pairs(first, second):
         if target.remaining <= 0:
             return None
@@ -38,10 +41,15 @@ def explain_by_pair(
         )
         has_unit = not target.is_share or unit in {"%", figure.unit}
         if has_unit and is_alike(a.unit, b.unit):
-            if (is_difference or is_certain) and target.matches(high.value - low.value, unit):
+            is_other = unit not in own_units
+            value = high.value - low.value
+            is_near = is_other or lowest <= value <= highest
+            if is_near and (is_difference or is_certain) and target.matches(value, unit):
                 return Computation(f"{high.text} − {low.text}", place=place)
+            value = high.value + low.value
+            is_near = is_other or lowest <= value <= highest
             is_tried = is_sum or is_certain or (is_sentence and a.unit == b.unit)
-            if is_tried and target.matches(a.value + b.value, unit):
+            if is_near and is_tried and target.matches(value, unit):
                 return Computation(f"{a.text} + {b.text}", place=place)
             if is_average and target.matches((a.value + b.value) / 2, unit):
                 return Computation(f"({a.text} + {b.text}) ÷ 2", place=place)
@@ -126,21 +134,24 @@ def _product(
     is_money = high.unit == low.unit and high.unit in CURRENCIES
     if not is_money and ("product" in cues or is_certain):
         product = high.value * low.value
-        formula = f"{high.text} × {low.text}"
         # 163 × 450 ml are a volume.
-        dimension = dimension_of(figure.unit)
-        units = [unit for unit in (high.unit, low.unit) if dimension_of(unit) == dimension]
-        unit = units[0] if len(units) == 1 else figure.unit
-        if target.matches(product, unit):
-            return formula
+        unit = figure.unit
+        if (high.unit or low.unit) and (dimension := dimension_of(unit)):
+            units = [u for u in (high.unit, low.unit) if dimension_of(u) == dimension]
+            unit = units[0] if len(units) == 1 else unit
+        is_near = unit != figure.unit or target.lowest <= product <= target.highest
+        if is_near and target.matches(product, unit):
+            return f"{high.text} × {low.text}"
         if figure.step >= 1_000 and target.matches(1e6 * product, figure.unit):  # of millions
-            return formula
+            return f"{high.text} × {low.text}"
         if "year" in cues and target.matches(12 * product, figure.unit):
-            return f"12 × {formula}"
+            return f"12 × {high.text} × {low.text}"
     if ("rate" in cues or is_certain) and low.value:
-        if target.matches(high.value / low.value, figure.unit):
+        ratio = high.value / low.value
+        is_near = target.lowest <= ratio <= target.highest
+        if is_near and target.matches(ratio, figure.unit):
             return f"{high.text} ÷ {low.text}"
-        if high.value and target.matches(low.value / high.value, figure.unit):
+        if target.lowest < 1 and ratio and target.matches(1 / ratio, figure.unit):
             return f"{low.text} ÷ {high.text}"
     return ""
 

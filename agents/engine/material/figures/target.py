@@ -31,6 +31,10 @@ class Target:
             limit = round(spread / (8 * form.margin))
             self._limit = min(MAX_TRIALS, max(MIN_TRIALS, limit))
         self.remaining = self._limit
+        ranges = [*self._ranges_in(""), *self._ranges_in(figure.unit)]
+        # Values of its own unit beyond these are far from it; most trials are.
+        self.lowest = min((lowest for lowest, _highest in ranges), default=0.0) / NEAR
+        self.highest = max((highest for _lowest, highest in ranges), default=0.0) * NEAR
 
     def renew(self) -> None:
         """Allow as many trials again, with other operands."""
