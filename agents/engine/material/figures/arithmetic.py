@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import chain
 
 from .counts import explain_count
+from .cues import cues_of
 from .dates import DateArithmetic
 from .index import FigureIndex, Place
 from .operands import (
@@ -32,7 +33,6 @@ from .parsing import Figure, Period
 from .table_values import Aggregate, TableValues
 from .target import Target
 from .units import dimension_of
-from .wording import cues_of
 
 MAX_OPERANDS = 14
 MAX_FIGURES = 8 * MAX_OPERANDS  # of results whose numbers are all tried

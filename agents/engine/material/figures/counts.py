@@ -3,12 +3,12 @@
 from decimal import Decimal
 from itertools import islice
 
+from .cues import limit_directions
 from .index import FigureIndex, Place
 from .operands import Computation, Context
 from .parsing import Figure
 from .tables import Table
 from .units import dimension_of
-from .wording import limit_directions
 
 MAX_GROUPS = 200
 MAX_LIMITS = 14

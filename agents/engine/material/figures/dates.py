@@ -7,11 +7,11 @@ from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
+from .cues import suggests_date
 from .index import FigureIndex
 from .operands import Computation, Context, Operand
 from .parsing import Period
 from .units import dimension_of, factor_between
-from .wording import suggests_date
 
 MAX_DATES = 40
 

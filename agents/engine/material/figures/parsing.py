@@ -165,10 +165,10 @@ def figures_in(text: str, *, words: bool = False) -> Iterator[Figure]:
             figure = _date(match) if match["date"] else _code_or_number(match)
             if figure is None:
                 continue
-            whole = _joined(previous, figure, text)
-            if whole is None and previous is not None:
+            joined = _joined(previous, figure, text)
+            if joined is None and previous is not None:
                 yield previous
-            previous = whole or figure
+            previous = joined or figure
         if previous is not None:
             yield previous
         for match in DIGEST.finditer(text):

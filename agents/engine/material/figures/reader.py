@@ -11,13 +11,13 @@ from itertools import chain
 from typing import NamedTuple
 
 from .arithmetic import Arithmetic
+from .cues import hedged_forms
 from .index import FigureIndex, Match
 from .names import unknown_names
 from .operands import Computation, Context, Operand
-from .parsing import DIGIT, IMPOSSIBLE_DATE, MAX_TRIVIAL, Figure, Period, figures_in
+from .parsing import IMPOSSIBLE_DATE, MAX_TRIVIAL, Figure, Period, figures_in
 from .tables import unit_in_name
 from .units import COUNTERS, NO_UNITS, dimension_of
-from .wording import hedged_forms
 
 MAX_COMPUTED = 400  # figures for which operations are tried, of one answer
 MAX_NEARBY = 10
@@ -75,7 +75,7 @@ class FigureReader:
     def read(
         self,
         sentence: str,
-        around: str = "",
+        surroundings: str = "",
         near: Sequence[Operand] = (),
         head: str = "",
         is_skipped: Callable[[Figure], bool] = lambda _figure: False,
@@ -96,28 +96,28 @@ class FigureReader:
             ]
         findings: list[Finding] = []
         open_figures: list[Figure] = []
-        known: list[tuple[Figure, list[Operand]]] = []
+        explained: list[tuple[Figure, list[Operand]]] = []
         for figure in figures:
             match = self._find(figure, sentence)
             if match is not None:
                 status = Status.SUPPORTED if match.places else Status.KNOWN
                 findings.append(Finding(figure.start, figure.end, status, match))
-                known.append((figure, _operands(figure, sentence, match)))
+                explained.append((figure, _operands(figure, sentence, match)))
             else:
                 open_figures.append(figure)
         for _attempt in range(2):  # a figure can follow from one that comes after it
             unexplained: list[Figure] = []
             for figure in open_figures:
-                nearest = sorted(known, key=lambda k: abs(k[0].start - figure.start))
+                nearest = sorted(explained, key=lambda k: abs(k[0].start - figure.start))
                 operands = [*chain.from_iterable(o for _figure, o in nearest), *near]
-                computation = self._compute(figure, sentence, around, operands)
+                computation = self._compute(figure, sentence, surroundings, operands)
                 if computation is None:
                     unexplained.append(figure)
                     continue
                 findings.append(
                     Finding(figure.start, figure.end, Status.COMPUTED, Match(), computation)
                 )
-                known.append((figure, _operands(figure, sentence, Match())))
+                explained.append((figure, _operands(figure, sentence, Match())))
             if len(unexplained) == len(open_figures) or not unexplained:
                 open_figures = unexplained
                 break
@@ -126,14 +126,12 @@ class FigureReader:
             is_marked = self._is_checked(figure, sentence)
             status = Status.UNSUPPORTED if is_marked else Status.UNCHECKED
             findings.append(Finding(figure.start, figure.end, status))
-        self.operands = [*chain.from_iterable(o for _figure, o in known)]
+        self.operands = [*chain.from_iterable(o for _figure, o in explained)]
         self.nearby = [*self.operands, *self.nearby][:MAX_NEARBY]
         return sorted(findings, key=lambda finding: finding.start)
 
-    def names(self, sentence: str, *, is_heading: bool = False) -> list[Finding]:
+    def names(self, sentence: str) -> list[Finding]:
         """Return the names of a sentence that nothing has."""
-        if is_heading:
-            return []
         return [
             Finding(start, end, Status.UNSUPPORTED)
             for start, end in unknown_names(sentence, self.index.words)
@@ -157,7 +155,7 @@ class FigureReader:
         self,
         figure: Figure,
         sentence: str,
-        around: str,
+        surroundings: str,
         operands: Sequence[Operand],
     ) -> Computation | None:
         if self._remaining <= 0 or not self._is_checked(figure, sentence):
@@ -168,7 +166,7 @@ class FigureReader:
         if figure.unit in ORDINAL_UNITS or is_year:
             return None
         self._remaining -= 1
-        context = Context(sentence, around, operands, self.nearby, self.counts)
+        context = Context(sentence, surroundings, operands, self.nearby, self.counts)
         return self.arithmetic.explain(figure, context)
 
     def _is_checked(self, figure: Figure, sentence: str) -> bool:
@@ -185,12 +183,12 @@ class FigureReader:
             return True
         if figure.unit == "%" and value in {0, 100}:
             return False
-        before = sentence[max(0, figure.start - 16) : figure.start]
-        if value <= 2_000 and not dimension_of(figure.unit) and LABEL.search(before):
+        preceding = sentence[max(0, figure.start - 16) : figure.start]
+        if value <= 2_000 and not dimension_of(figure.unit) and LABEL.search(preceding):
             return False
         if figure.unit in ORDINAL_UNITS and value <= MAX_TRIVIAL:
             return False
-        if NUMBERED.search(before):
+        if NUMBERED.search(preceding):
             return True
         if value == 1 and figure.unit in {"$", "€", "£", "¥"}:
             return False  # of an exchange rate
@@ -241,12 +239,8 @@ def _operands(figure: Figure, sentence: str, match: Match) -> list[Operand]:
 
 def _without_overlaps(figures: list[Figure]) -> list[Figure]:
     figures.sort(key=lambda figure: (figure.start, -figure.end))
-    kept: list[Figure] = []
+    separate: list[Figure] = []
     for figure in figures:
-        if not kept or figure.start >= kept[-1].end:
-            kept.append(figure)
-    return kept
-
-
-def has_figures(text: str) -> bool:
-    return DIGIT.search(text) is not None
+        if not separate or figure.start >= separate[-1].end:
+            separate.append(figure)
+    return separate

@@ -1,9 +1,9 @@
 """The figure to explain: which computed values are this figure, and how many may be tried."""
 
+from .cues import hedged_forms
 from .index import SCALED, TOLERANCE
 from .parsing import Figure
 from .units import dimension_of, factor_between
-from .wording import hedged_forms
 
 RATIO_UNITS = {"x", "倍", "time", "fold"}
 MIN_TRIALS = 8
