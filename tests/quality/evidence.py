@@ -25,16 +25,15 @@ from agents.web.presentation.markdown import render_markdown  # noqa: E402
 
 TITLE = "Evidence"
 INTRO = """
-300 answers with results and labeled figures (`tests/evidence_corpus`), written by somebody who
-had not seen the matcher; 177 figures and names are invented, all of them in answers with even
-numbers. The matcher was tuned on the answers with even numbers and on those with id % 4 = 1.
-Those with id % 4 = 3 were only counted, never read; they have no inventions. So a changed digit
-in each of their right figures stands in for some, which isn't what models invent. Measured on
-the rendered answer.
+420 answers with results and labeled figures, by two authors who had not seen the matcher. It
+was tuned on all 300 of the first author (`tests/evidence_corpus`) and on half of the 120 of the
+second (`tests/quality/evidence.jsonl`, split at random). The other half was only counted, once,
+after the last change. Measured on the rendered answer.
 """
 CORPUS = Path(__file__).resolve().parents[1] / "evidence_corpus"
 TAG = re.compile(r"<[^>]+>|[^<]+")
 MARKDOWN = re.compile(r"\*\*|__|`")
+SECOND_CORPUS = Path(__file__).with_name("evidence.jsonl")
 UNSUPPORTED = '<span class="unsupported">'
 
 
@@ -93,52 +92,25 @@ def count(entry: dict) -> Counter[tuple[bool, bool]]:
     )
 
 
-def changed(entry: dict) -> Iterator[dict]:
-    """Yield the answer with one digit changed, for each of its figures with two or more."""
-    sources = " ".join([entry["question"], *(result["text"] for result in entry["results"])])
-    for figure in entry["figures"]:
-        text = figure["text"]
-        digits = [match.start() for match in re.finditer(r"\d", text)]
-        if len(digits) < 2 or entry["answer"].count(text) != 1:
-            continue
-        position = digits[1]
-        digit = str((int(text[position]) + 3) % 10)
-        wrong = f"{text[:position]}{digit}{text[position + 1 :]}"
-        number = re.sub(r"\D", "", wrong)
-        if number not in re.sub(r"(?<=\d),(?=\d)", "", sources):
-            yield entry | {
-                "answer": entry["answer"].replace(text, wrong),
-                "figures": [{"text": wrong, "is": "invented"}],
-            }
-
-
 def measure() -> str:
-    groups: dict[str, Counter[tuple[bool, bool]]] = {}
-    for entry in answers():
-        name = "even" if entry["id"] % 2 == 0 else "tuned" if entry["id"] % 4 == 1 else "unread"
-        groups.setdefault(name, Counter()).update(count(entry))
-        if name == "unread":
-            for wrong in changed(entry):
-                groups.setdefault("changed", Counter()).update(count(wrong))
-    right = {
-        n: f"{c[False, True]} of {c[False, True] + c[False, False]}" for n, c in groups.items()
+    seconds = [json.loads(line) for line in SECOND_CORPUS.read_text().splitlines()]
+    groups = {
+        "first author (tuned on)": list(answers()),
+        "second author, half tuned on": [e for e in seconds if e["half"] == "read"],
+        "second author, half never read": [e for e in seconds if e["half"] == "unread"],
     }
-    wrong = {
-        n: f"{c[True, True]} of {c[True, True] + c[True, False]}" for n, c in groups.items()
-    }
-
-    def share(name: str, *, invented: bool) -> str:
-        counts = groups[name]
-        total = counts[invented, True] + counts[invented, False]
-        return f"{100 * counts[invented, True] / total:.1f} %" if total else "–"
-
     rows = [
         "| answers | invented figures that are marked | right figures that are marked |",
         "|---|---|---|",
-        f"| even numbers (tuned on) | {wrong['even']}, {share('even', invented=True)} "
-        f"| {right['even']}, {share('even', invented=False)} |",
-        f"| id % 4 = 1 (tuned on) | – | {right['tuned']}, {share('tuned', invented=False)} |",
-        f"| id % 4 = 3 (never read) | {wrong['changed']}, {share('changed', invented=True)} "
-        f"with a changed digit | {right['unread']}, {share('unread', invented=False)} |",
     ]
+    for name, entries in groups.items():
+        counts = sum(map(count, entries), Counter[tuple[bool, bool]]())
+        invented = share(counts, is_invented=True)
+        rows.append(f"| {name} | {invented} | {share(counts, is_invented=False)} |")
     return "\n".join(rows)
+
+
+def share(counts: Counter[tuple[bool, bool]], *, is_invented: bool) -> str:
+    marked = counts[is_invented, True]
+    total = marked + counts[is_invented, False]
+    return f"{marked} of {total}, {100 * marked / total:.1f} %"
