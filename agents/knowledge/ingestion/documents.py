@@ -12,7 +12,7 @@ from agents.db import claims
 from agents.db.sanitize import visible_name
 from agents.knowledge.files import release
 from agents.knowledge.parsing.parsers.sniffing import BY_ENDING
-from agents.models import Chunk, Collection, Document, StoredFile
+from agents.models import Chunk, Collection, Document, DocumentSource, StoredFile
 from agents.models.types import AnyUser
 from agents.tools.egress import validate_url
 
@@ -70,6 +70,11 @@ def add_file(
         if not is_new and document.file_id == stored_file.pk and _is_settled(document):
             return document
         replaced = document.file_id if not is_new else None
+        if document.origin_id is not None:
+            # It is no longer what its source has, so that one looks at all its files again.
+            fields |= {"origin": None, "origin_key": "", "origin_version": ""}
+            origins = DocumentSource.objects.filter(pk=document.origin_id)
+            origins.update(place_version="")
         if is_new:
             fields["title"] = distinct_title(document, document.title)
         _update(document, {**fields, **FRESH})

@@ -56,7 +56,8 @@ class _Bucket:
         prefix = place.get("key_prefix", "").strip("/")
         self._prefix = f"{prefix}/" if prefix else ""
         self._heartbeat = heartbeat
-        self._client = _create_client(place, secret)
+        with self._errors():
+            self._client = _create_client(place, secret)
 
     def files(self) -> Iterator[PlaceFile]:
         pages = self._client.get_paginator("list_objects_v2").paginate(
@@ -67,6 +68,10 @@ class _Bucket:
                 self._heartbeat()
                 if number > MAX_PAGES:
                     raise PlaceUnreadable(ENDLESS)
+                # A proxy's page or half a list must not look like a bucket with fewer files.
+                is_whole = page["IsTruncated"] is False or page.get("NextContinuationToken")
+                if page["Name"] != self._name or not is_whole:
+                    raise PlaceUnreadable(UNREADABLE)
                 for row in page.get("Contents", ()):
                     key = row["Key"]
                     if key.startswith(self._prefix) and not key.endswith("/"):
@@ -151,6 +156,8 @@ def _send(request: Any, **_event: Any) -> Any:
     }
     response = asyncio.run(fetch("GET", request.url, policy=policy, headers=headers))
     content = response.content
+    if is_list and response.status in range(201, 300):
+        raise PlaceUnreadable(UNREADABLE)
     if is_list or response.status >= 300:
         # boto3 parses it here: no entities, and no more elements than a list has.
         is_odd = b"<!" in content or b"\0" in content or content.count(b"<") > MAX_TAGS

@@ -154,14 +154,17 @@ def check(source: DocumentSource) -> None:
     except (PlaceUnreadable, UnreadableSecret) as error:
         values["problem"] = _plain(str(error))
         values["next_check_at"] = min(upcoming, now + RETRY_AFTER)
+        values["deletable"] = 0
     except Exception:  # it is tried again
         logger.exception("Can't check the source %s.", source.pk)
         values["problem"] = CRASHED
         values["next_check_at"] = min(upcoming, now + RETRY_AFTER)
+        values["deletable"] = 0
     # Who asked for a check meanwhile gets another one.
     has_request = not claims.held(source).filter(next_check_at=source.next_check_at).exists()
     if has_request:
         values.pop("next_check_at", None)
+        values.pop("deletable", None)  # it may have been an approval
     claims.release(source, **values)
     progress.announce_check(source.collection_id)
 
@@ -245,6 +248,8 @@ class _Check:
         """Delete documents whose files are gone; return how many need an approval first."""
         vanished = [pk for key, (pk, _version) in saved.items() if key not in listing.files]
         is_loss = len(vanished) > MAX_SILENT_DELETIONS and 2 * len(vanished) > len(saved)
+        # An empty place is often one that isn't connected.
+        is_loss |= bool(vanished) and not listing.files
         if is_loss and len(vanished) > self._source.deletable:
             return len(vanished)
         for pk in vanished:
@@ -263,7 +268,7 @@ class _Check:
         changed = []
         for key, file in listing.files.items():
             pk, version = saved.get(key, (None, ""))
-            is_same = file.version != "" and version == _short(file.version)
+            is_same = pk is not None and file.version != "" and version == _short(file.version)
             if not is_same and (pk is not None or key not in removed):
                 changed.append((key, file, pk))
         # New ones first, and in any order: if there is no time for all, each has its turn.
@@ -287,18 +292,19 @@ class _Check:
         max_bytes = max_megabytes * 1_000_000
         if file.size > max_bytes:
             raise FileUnreadable(TOO_LARGE.fill(size=max_megabytes))
-        name = self._new_name(file, key)
-        if pk is not None:
-            document = self._documents().filter(pk=pk).first()
-            if document is None:
-                return  # a user has just deleted it
-            name = document.source
         content = self._pieces(place, file)
         with (
-            store.stage(content, name=name, max_bytes=max_bytes) as staged,
+            store.stage(content, name=file.name, max_bytes=max_bytes) as staged,
             transaction.atomic(),
         ):
             claims.renew(self._source)
+            if pk is None:
+                name = self._new_name(file, key)
+            else:
+                document = self._documents().select_for_update().filter(pk=pk).first()
+                if document is None:
+                    return  # a user has deleted or replaced it meanwhile
+                name = document.source
             stored = store.commit(staged, owner=None)
             document = add_file(self._source.collection, None, name, stored)
             Document.objects.filter(pk=document.pk).update(

@@ -39,15 +39,16 @@ def allowed_folders() -> list[Path]:
 def find_folder(path: str) -> tuple[Path, tuple[str, ...]]:
     """Return the allowed folder and the names below it; raise PlaceUnreadable."""
     try:
-        resolved = Path(path).resolve(strict=True)
-        is_folder = Path(path).is_absolute() and resolved.is_dir()
+        resolved = Path(path).resolve()
     except (OSError, ValueError, RuntimeError) as error:
-        raise PlaceUnreadable(NO_FOLDER) from error
-    if not is_folder:
-        raise PlaceUnreadable(NO_FOLDER)
-    for allowed in allowed_folders():
-        if resolved.is_relative_to(allowed):
-            return allowed, resolved.relative_to(allowed).parts
+        raise PlaceUnreadable(NOT_ALLOWED) from error
+    if Path(path).is_absolute():
+        for allowed in allowed_folders():
+            if resolved.is_relative_to(allowed):
+                if not resolved.is_dir():
+                    raise PlaceUnreadable(NO_FOLDER)
+                return allowed, resolved.relative_to(allowed).parts
+    # Whether there is such a folder elsewhere is nobody's business.
     raise PlaceUnreadable(NOT_ALLOWED)
 
 

@@ -11,9 +11,10 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from ipaddress import ip_address
@@ -22,6 +23,7 @@ from pathlib import Path
 import httpx2
 from django.conf import settings
 
+from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
 from agents.engine.privacy import mask_secrets
 from agents.engine.sentences import Sentence as _
@@ -57,6 +59,10 @@ GIT = sandbox.Worker(
 )
 # Reads what was fetched. Files that are larger than a document aren't read.
 READER = replace(GIT, has_network=False, output_bytes=300_000_000)
+# A few nested trees can list millions of files.
+LISTER = replace(READER, output_bytes=40_000_000)
+FOLDER_PREFIX = "ashiato-source-"
+ABANDONED_SECONDS = 3_600.0  # of folders that a killed process has left
 CONFIGURATION = {
     "protocol.allow": "never",
     "protocol.https.allow": "always",
@@ -111,7 +117,11 @@ def open_repository(source: DocumentSource, heartbeat: Heartbeat) -> Iterator[Pl
         raise PlaceUnreadable(str(error)) from error
     except (OSError, TimeoutError) as error:
         raise PlaceUnreadable(_("Couldn't connect to %(host)s.", host=url.host)) from error
-    with tempfile.TemporaryDirectory(prefix="source-") as folder:
+    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
         token = str(source.secret.reveal() or "")
         repository = _Repository(program, folder, url, heartbeat, token, source.place)
         repository.connect(pin)
@@ -210,7 +220,7 @@ class _Repository:
         refs = f"+{self._remote_ref}:{REF}"
         self._git(GIT, "fetch", *options, "--no-recurse-submodules", str(self._url), refs)
         tree = f"{REF}:{self._subfolder}" if self._subfolder else REF
-        listed = self._git(READER, "ls-tree", "-r", "-z", "--long", "--full-tree", tree)
+        listed = self._git(LISTER, "ls-tree", "-r", "-z", "--long", "--full-tree", tree)
         for line in filter(None, listed.split(b"\0")):
             facts, _tab, raw_name = line.partition(b"\t")
             mode, _kind, blob, size = facts.decode().split()
@@ -250,7 +260,7 @@ class _Repository:
         if "invalid index-pack output" in complaint:  # it can't write more
             return TOO_LARGE
         masked = mask_secrets(complaint[-2_000:], *filter(None, [self._token]))
-        logger.warning("git %s failed: %s", command, masked)
+        logger.warning("git %s failed: %s", command, visible_name(masked))
         for pattern, sentence in REASONS.items():
             if re.search(pattern, complaint, re.IGNORECASE):
                 return sentence.fill(host=self._url.host)

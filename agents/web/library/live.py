@@ -71,7 +71,8 @@ class CollectionConsumer(LiveConsumer):
         """Render the summary, documents in progress and those that just ended."""
         summary = listing.collection_row(self.collection, self.scope["user"])
         frames = [render_to_string("library/_summary.html", {"row": summary, "is_oob": True})]
-        for source in sources.rows(self.collection) if self.may_follow else ():
+        listed = sources.rows(self.collection, self.scope["user"]) if self.may_follow else []
+        for source in listed:
             context = {"entry": source, "is_oob": True}
             frames.append(render_to_string("library/_source_state.html", context))
         is_pending = Q(status__in=listing.PENDING)

@@ -111,15 +111,25 @@ class SourceForm(forms.Form):
         gettext_lazy("Leave empty to follow all resources."),
     )
 
-    def __init__(self, *args: Any, source: DocumentSource, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, source: DocumentSource, user: AnyUser, **kwargs: Any
+    ) -> None:
         self.source = source
+        # A server is read with the installation's rights, so only those who manage it choose.
+        may_choose = user.has_perm("agents.change_mcpserver")
         saved = {"name": source.name, "kind": source.kind, "interval": source.interval}
         kwargs["initial"] = saved | source.place
         super().__init__(*args, **kwargs)
-        kinds = [source.kind] if source.pk else sources.kinds()
+        offered = [kind for kind in sources.kinds() if kind != Kind.MCP or may_choose]
+        self.kinds = [source.kind] if source.pk else offered
         kind_field = self.fields["kind"]
         assert isinstance(kind_field, forms.ChoiceField)
-        kind_field.choices = [(kind, Kind(kind).label) for kind in kinds]
+        kind_field.choices = [(kind, Kind(kind).label) for kind in self.kinds]
+        if not may_choose:
+            server_field = self.fields["server"]
+            assert isinstance(server_field, forms.ModelChoiceField)
+            own = McpServer.objects.filter(pk=source.place.get("server"))
+            server_field.queryset = own
         kind_field.disabled = source.pk is not None
         secret_fields = [name for names in SECRET_FIELDS.values() for name in names]
         for name in secret_fields:
@@ -136,10 +146,9 @@ class SourceForm(forms.Form):
     @property
     def groups(self) -> "list[tuple[str, list[forms.BoundField]]]":
         """The fields of each kind that the form offers."""
-        kinds = [self.source.kind] if self.source.pk else sources.kinds()
         return [
             (kind, [self[name] for name in (*PLACE_FIELDS[kind], *SECRET_FIELDS[kind])])
-            for kind in map(Kind, kinds)
+            for kind in map(Kind, self.kinds)
         ]
 
     def clean_name(self) -> str:
@@ -230,13 +239,16 @@ class SourceRow:
 
     source: DocumentSource
     documents: int
+    user: AnyUser
     invalid_form: SourceForm | None = None
 
     @property
     def form(self) -> SourceForm:
         if self.invalid_form is not None:
             return self.invalid_form
-        return SourceForm(source=self.source, auto_id=f"source-{self.source.pk}-%s")
+        return SourceForm(
+            source=self.source, user=self.user, auto_id=f"source-{self.source.pk}-%s"
+        )
 
     @property
     def icon(self) -> str:
@@ -273,7 +285,9 @@ class SourceRow:
         return source.enabled and (is_leased or is_due)
 
 
-def rows(collection: Collection, form: SourceForm | None = None) -> list[SourceRow]:
+def rows(
+    collection: Collection, user: AnyUser, form: SourceForm | None = None
+) -> list[SourceRow]:
     """Return the sources of a collection; `form` is the one that has errors, if any."""
     is_inside = Q(documents__collection=F("collection"))
     listed = collection.sources.annotate(document_count=Count("documents", filter=is_inside))
@@ -281,9 +295,10 @@ def rows(collection: Collection, form: SourceForm | None = None) -> list[SourceR
         SourceRow(
             source=source,
             documents=source.document_count,
+            user=user,
             invalid_form=form if form is not None and form.source.pk == source.pk else None,
         )
-        for source in listed
+        for source in listed.defer("removed")
     ]
 
 
@@ -295,10 +310,10 @@ def context(
         return {}
     is_new = form is not None and form.source.pk is None
     return {
-        "sources": rows(collection, form),
+        "sources": rows(collection, user, form),
         "source_form": form
         if is_new
-        else SourceForm(source=DocumentSource(), auto_id="source-new-%s"),
+        else SourceForm(source=DocumentSource(), user=user, auto_id="source-new-%s"),
         "has_source_folders": bool(sources.allowed_folders()),
         "may_follow": True,
     }

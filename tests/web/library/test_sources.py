@@ -1,9 +1,10 @@
 """Sources on the page of a collection: added, changed, checked, paused and removed."""
 
 import pytest
+from django.contrib.auth.models import Permission
 
 from agents.knowledge import ingestion, sources
-from agents.models import AuditEntry, Collection, Document, DocumentSource
+from agents.models import AuditEntry, Collection, Document, DocumentSource, McpServer
 from tests.conftest import select
 
 pytestmark = pytest.mark.django_db
@@ -115,9 +116,31 @@ def test_lost_documents_are_deleted_after_an_approval(admin_client, source, shel
         "13 of 13 documents are no longer there"
         in admin_client.get(page(source.collection)).text
     )
-    admin_client.post(f"/library/sources/{source.pk}/approve/")
+    approve = f"/library/sources/{source.pk}/approve/"
+    for wrong in ({}, {"count": "12"}, {"count": "x"}):  # not what is missing now
+        admin_client.post(approve, wrong)
+        sources.check_due()
+        assert Document.objects.count() == 13
+    admin_client.post(approve, {"count": "13"})
     sources.check_due()
     assert not Document.objects.exists()
+
+
+def test_only_who_manages_servers_has_a_collection_follow_one(
+    client, person, admin_client, handbook
+):
+    server = McpServer.objects.create(name="notes", command="notes-server")
+    permission = Permission.objects.get(codename="change_collection")
+    person.user_permissions.add(permission)
+    client.force_login(person)
+    add = f"/library/{handbook.pk}/sources/"
+
+    answer = client.post(add, form(kind="mcp", server=server.pk))
+
+    assert answer.status_code == 422
+    assert not DocumentSource.objects.exists()
+    assert "notes" not in answer.text
+    assert admin_client.post(add, form(kind="mcp", server=server.pk)).status_code == 302
 
 
 @pytest.mark.parametrize("data", [{}, {"documents": "on"}])

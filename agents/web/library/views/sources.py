@@ -26,7 +26,7 @@ def add(request: UserRequest, pk: int) -> HttpResponse:
     """Have a collection of the installation follow a place."""
     collection = get_object_or_404(followable_by(request.user), pk=pk)
     source = DocumentSource(collection=collection)
-    form = SourceForm(request.POST, source=source, auto_id="source-new-%s")
+    form = SourceForm(request.POST, source=source, user=request.user, auto_id="source-new-%s")
     if collection.sources.count() >= MAX_SOURCES:
         sentence = _("A collection can have %(limit)d sources.") % {"limit": MAX_SOURCES}
         form.add_error(None, sentence)
@@ -37,7 +37,7 @@ def add(request: UserRequest, pk: int) -> HttpResponse:
 @sensitive_post_parameters("token", "secret_key")
 def edit(request: UserRequest, pk: int) -> HttpResponse:
     source = _get(request, pk)
-    form = SourceForm(request.POST, source=source, auto_id=f"source-{pk}-%s")
+    form = SourceForm(request.POST, source=source, user=request.user, auto_id=f"source-{pk}-%s")
     return _save(request, form, audit.CHANGED)
 
 
@@ -68,9 +68,12 @@ def act(request: UserRequest, pk: int, action: str) -> HttpResponse:
                 check_soon(source, enabled=True)
                 _record(request, audit.CHANGED, source, enabled=True)
         case "approve" if source.enabled:
+            # Not more than what the page said.
+            shown = request.POST.get("count", "")
+            count = min(int(shown) if shown.isdecimal() else 0, source.missing)
             with transaction.atomic():
-                check_soon(source, deletable=source.missing)
-                _record(request, audit.CHANGED, source, approved_deletions=source.missing)
+                check_soon(source, deletable=count)
+                _record(request, audit.CHANGED, source, approved_deletions=count)
         case _:
             raise Http404
     return _changed(request, source.collection)
