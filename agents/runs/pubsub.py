@@ -171,12 +171,15 @@ async def ping() -> float:
     return took
 
 
-async def events(run: Run, seq: int = 0) -> AsyncGenerator[RunEvent | None, None]:
+async def events(
+    run: Run, seq: int = 0, idle_seconds: float | None = None
+) -> AsyncGenerator[RunEvent | None, None]:
     """Yield a run's saved events after `seq`; None when there were none for a while.
 
     Streamed text that was published is not read from the database again.
     """
     inbox = _Inbox(run.pk)
+    patience = idle_seconds or IDLE_SECONDS
     async with subscribe(run.topic, inbox.receive):
         while True:
             inbox.empty()
@@ -190,7 +193,7 @@ async def events(run: Run, seq: int = 0) -> AsyncGenerator[RunEvent | None, None
             if len(batch) == MAX_EVENTS or (batch and batch[-1].type == EventType.RUN_FINISHED):
                 continue
             try:
-                while (deltas := await inbox.next_deltas(seq, IDLE_SECONDS)) is not None:
+                while (deltas := await inbox.next_deltas(seq, patience)) is not None:
                     for value in deltas:
                         yield _row(run, value)
                         seq = value["seq"]

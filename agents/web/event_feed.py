@@ -26,6 +26,7 @@ class Reader:
     hides_private: bool
     hides_rules: bool
     may_still_read: Callable[[], Awaitable[bool]]
+    recheck_seconds: float
 
 
 def open_run(
@@ -34,6 +35,7 @@ def open_run(
     session: Session,
     door: str,
     may_still_read: Callable[[], Awaitable[bool]],
+    recheck_seconds: float | None = None,
 ) -> Reader:
     """Return how this user reads the run; the audit log notes it if it is another's."""
     audit.record_view(user, run, door)
@@ -42,6 +44,7 @@ def open_run(
         hides_private=masking.hides_private_parts(run, user),
         hides_rules=not masking.sees_rules(user),
         may_still_read=may_still_read,
+        recheck_seconds=recheck_seconds or pubsub.IDLE_SECONDS,
     )
 
 
@@ -56,9 +59,9 @@ async def events(
     checked_at = time.monotonic()
     # Earlier text decides whether the new text is part of personal data.
     first = after if masker is None else 0
-    async with aclosing(pubsub.events(run, first)) as rows:
+    async with aclosing(pubsub.events(run, first, reader.recheck_seconds)) as rows:
         async for row in rows:
-            if row is None or time.monotonic() - checked_at > pubsub.IDLE_SECONDS:
+            if row is None or time.monotonic() - checked_at > reader.recheck_seconds:
                 if not await reader.may_still_read():
                     return
                 checked_at = time.monotonic()
