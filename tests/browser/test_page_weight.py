@@ -47,11 +47,13 @@ class Transfers:
         self.bytes[event["requestId"]] = event["encodedDataLength"]
 
 
-def test_a_chat_is_loaded_in_few_requests_and_its_files_only_once(visit, server, page: Page):
+def test_a_chat_is_loaded_in_few_requests_and_its_files_only_once(visit, server, guest):
+    # Other tests' chats are in the list of the first user.
+    page = visit(server, storage_state=guest)
     ask_and_wait(page, CALCULATION)
 
     for url in (f"{server.url}/", page.url):
-        transfers = Transfers(visit(server))
+        transfers = Transfers(visit(server, storage_state=guest))
         first = transfers.load(url)
         again = transfers.load(url)
 
