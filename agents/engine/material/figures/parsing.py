@@ -435,7 +435,7 @@ def _time(text: str, numbers: list[int]) -> Period:
     )
     is_early = text.startswith("午前") or letter == "a"
     if hour > 24 or minute > 59:
-        raise ValueError(f"{text} is no time")
+        raise ValueError(text)  # no time of a day
     if is_late and hour < 12:
         hour += 12
     if is_early and hour == 12:
