@@ -35,7 +35,7 @@ scale-demo: .venv/dev redis ## start two web processes and two workers under loa
 # One process more than there are cores, because many tests wait for something.
 PYTEST = $(BIN)/python -m pytest -q -rfE -n $$($(BIN)/python -c "import os; print(os.cpu_count() + 1)") --dist loadfile
 ON_SERVICES = env TESTS_ON=services $(PYTEST)
-# Beside the others, fewer browsers: each process starts servers.
+# Beside each other they need fewer: each process collects the tests or starts servers.
 BESIDE_OTHERS := -n 2
 DATABASE_TESTS := tests/access/audit tests/accounts tests/catalog tests/chat tests/console tests/db tests/insight tests/knowledge tests/management tests/memory tests/metering tests/review tests/runs tests/scaled tests/upgrades tests/web
 # Every test process imports all the files it is given, so name only those that have such a test.
@@ -52,7 +52,7 @@ TIMED = began=$$(date +%s); $(1); failed=$$?; spent=$$(($$(date +%s) - began)); 
 
 test: .venv/dev chromium redis ## run before every push: SQLite, PostgreSQL and the main browser tests (under 10 min on two cores)
 	@$(call TIMED,$(PYTEST) $(BRIEF) -m "not thorough" \
-		&& { $(call BESIDE,$(ON_SERVICES) $(BRIEF) -m "both_databases and not thorough" $(BOTH_DATABASES),$(IN_BROWSER) $(BESIDE_OTHERS) -m journey); })
+		&& { $(call BESIDE,$(ON_SERVICES) $(BRIEF) $(BESIDE_OTHERS) -m "both_databases and not thorough" $(BOTH_DATABASES),$(IN_BROWSER) $(BESIDE_OTHERS) -m journey); })
 
 test-quick: .venv/dev ## run while you work: the engine tests, without a database (under 20 s)
 	@$(call TIMED,$(BIN)/python -m pytest -q -n 2 $(BRIEF) -m "not slow and not thorough" -p no:django -W "ignore:Unknown config option" tests/engine)
