@@ -53,7 +53,7 @@ REST_STREAM_PATH = re.compile(r"/api/v1/runs/[0-9]+/events")
 
 
 def has_short_queries(scope: Scope) -> bool:
-    """Whether a request is a program's, and nobody waits long for its queries."""
+    """Whether a request comes from a program, whose queries take little time."""
     if request_body.BODY_FILE in scope.get("extensions", {}):
         return False
     if scope["path"].startswith(PROTOCOL_PATHS):

@@ -56,7 +56,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"https://localhost:{self.port}/work/.git"
+        return f"https://localhost:{self.port}/{self.work.name}/.git"
 
     def commit(self, **files: str | None) -> None:
         for name, text in files.items():

@@ -29,7 +29,7 @@ from tests.quality import search_documents  # noqa: E402
 
 TITLE = "Finding documents"
 INTRO = """\
-The set of the product, and 240 questions by somebody who hadn't seen the search, about 468
+The set of the product, and 240 questions by an author who hadn't seen the search, about 468
 pages of manuals in English and Japanese (Postfix, Borg, restic, Docker, Apache, LibreOffice).
 Half of these were looked at while the certainty was fitted (*development*); the others
 (*unseen*) were only measured. All with the local encoder alone, without a model that re-ranks.

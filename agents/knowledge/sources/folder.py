@@ -48,7 +48,7 @@ def find_folder(path: str) -> tuple[Path, tuple[str, ...]]:
                 if not resolved.is_dir():
                     raise PlaceUnreadable(NO_FOLDER)
                 return allowed, resolved.relative_to(allowed).parts
-    # Whether there is such a folder elsewhere is nobody's business.
+    # The same error for all others, so that it doesn't reveal which folders exist.
     raise PlaceUnreadable(NOT_ALLOWED)
 
 

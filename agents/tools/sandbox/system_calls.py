@@ -175,9 +175,9 @@ def refused_calls(machine: str = platform.machine()) -> list[Rule]:
 
 
 def silent_sockets(machine: str = platform.machine()) -> list[Rule]:
-    """Return the rules for a program that wants a local socket: it reaches nobody with it.
+    """Return the rules for a program that requires a local socket, which can't connect.
 
-    What makes others find it does nothing and says that it worked.
+    Binding and listening report success without doing anything.
     """
     column = 0 if machine == "x86_64" else 1
     rules = [Rule(call=SHARED_NUMBERS["io_uring_setup"])]

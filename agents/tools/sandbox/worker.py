@@ -47,7 +47,7 @@ class Worker:
     program: str = ""
     needs_packages: bool = True
     has_network: bool = False
-    has_silent_sockets: bool = False  # local ones that reach nobody
+    has_silent_sockets: bool = False  # local ones that can't connect
     readable: Sequence[str] = ()
     memory_bytes: int
     # Up to this it may raise its limit itself.
