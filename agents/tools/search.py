@@ -174,13 +174,11 @@ class SearchTool:
         passages = result.passages
         confidence = result.confidence
         ordered = Reranked(passages=passages)
-        # What the search itself doesn't trust may still be what the question is after.
+        # The agent's own model may find the answer in what the search itself doesn't trust.
+        asks_always = self.reranker is not None and self.reranker.is_always_asked
+        is_asked = confidence != "none" if asks_always else result.certainty < SURE
         offered = result.candidates or passages
-        if (
-            self.reranker is not None
-            and len(offered) > 1
-            and (self.reranker.is_always_asked or result.certainty < SURE)
-        ):
+        if self.reranker is not None and is_asked and len(offered) > 1:
             ordered = await self.reranker.rerank(query, offered)
             call_context.current().report_reranking(ordered.model, ordered.problem)
             if ordered.helpful:

@@ -61,6 +61,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def nothing_is_saved():
     reranking.JUDGMENTS.clear()
+    reranking.PAUSED_UNTIL.clear()
 
 
 async def test_a_model_puts_the_passages_in_order():
@@ -155,6 +156,29 @@ async def test_an_equal_search_soon_after_is_not_asked_again():
 
     assert len(server.requests) == 1
     assert [source.title for source in tool_result.sources] == ["stork", "heron"]
+
+
+@pytest.mark.parametrize("reply", [say("I can't decide."), hang(say("{}"), after=0)])
+async def test_an_own_model_that_cannot_do_it_is_not_asked_for_a_while(reply, monkeypatch):
+    monkeypatch.setattr(reranking, "OWN_SECONDS", 0.5)
+    async with WireServer([reply] * 3) as server:
+        first = await search_with_own_model(server, Library("weak"))
+        second = await search_with_own_model(server, Library("weak"))
+
+    assert first.note.startswith("Not re-ranked: ")
+    assert second.note == ""
+    assert [source.title for source in second.sources] == ["heron", "stork"]
+    assert len(server.requests) == 1
+
+
+async def test_a_chosen_model_is_not_paid_for_what_is_withheld():
+    async with WireServer([say("[2, 1]")]) as server:
+        tool = SearchTool(Library("none"), 2)
+        tool.reranker = await sync_to_async(reranker)(server.url)
+        tool_result = await tool.execute({"query": "birds"})
+
+    assert server.requests == []
+    assert not tool_result.sources
 
 
 def test_the_rule_based_model_orders_nothing():

@@ -298,6 +298,7 @@ class _Check:
             transaction.atomic(),
         ):
             claims.renew(self._source)
+            replaced_bytes = 0
             if pk is None:
                 name = self._new_name(file, key)
             else:
@@ -305,6 +306,7 @@ class _Check:
                 if document is None:
                     return  # a user has deleted or replaced it meanwhile
                 name = document.source
+                replaced_bytes = document.size
             stored = store.commit(staged, owner=None)
             document = add_file(self._source.collection, None, name, stored)
             Document.objects.filter(pk=document.pk).update(
@@ -312,7 +314,7 @@ class _Check:
             )
             fault_injection.point("before_source_document")
         self.has_progress |= pk is None or bool(file.version)
-        self._stored_bytes += stored.size
+        self._stored_bytes += stored.size - replaced_bytes
         if self._stored_bytes > MAX_BYTES:
             raise PlaceUnreadable(TOO_MUCH.fill(size=MAX_BYTES // 1_000_000_000))
 
